@@ -1,0 +1,16 @@
+-- The candidate of the application. No row: the application was deleted, and nobody is written to.
+-- Runs of white space become one space, so that no name or title can break a line of the text.
+SELECT
+    u.email AS to_address,
+    btrim(regexp_replace(concat_ws(' ', u.first_name, u.last_name), '\s+', ' ', 'g')) AS to_name,
+    btrim(regexp_replace(u.first_name, '\s+', ' ', 'g')) AS first_name,
+    btrim(regexp_replace(job.title, '\s+', ' ', 'g')) AS job_title,
+    btrim(regexp_replace(company.name, '\s+', ' ', 'g')) AS company_name,
+    candidate.locale,
+    u.id AS user_id
+FROM jobs_application AS application
+JOIN jobs_candidate AS candidate ON candidate.id = application.candidate_id
+JOIN auth_user AS u ON u.id = candidate.user_id
+JOIN jobs_job AS job ON job.id = application.job_id
+JOIN jobs_company AS company ON company.id = job.company_id
+WHERE application.id = ($1::jsonb -> 'application_id')::bigint

@@ -1,0 +1,120 @@
+//! A claim that was won and is not settled yet.
+
+use futures_util::future::join;
+use tokio_postgres::types::Type;
+
+use crate::database::{Connection, DatabaseError};
+use crate::receive::{Event, IdempotencyKey, PayloadHash};
+use crate::send::SesMessageId;
+
+use super::{sql, transaction};
+
+/// An open transaction that holds the key. Dropped, it is rolled back and the key is free again.
+#[must_use]
+pub struct Claimed {
+    connection: Connection,
+    record: LedgerRecord,
+}
+
+/// What the ledger says of an event.
+#[derive(Clone)]
+pub struct LedgerRecord {
+    pub key: IdempotencyKey,
+    pub event_type: String,
+    pub payload_hash: PayloadHash,
+}
+
+/// Outcomes that are committed with a claim.
+#[derive(Clone, Copy, Debug)]
+pub enum Settled<'a> {
+    Sent(&'a SesMessageId),
+    Skipped,
+    Withheld,
+}
+
+impl Claimed {
+    pub(super) fn new(connection: Connection, event: &Event<'_>) -> Self {
+        Self {
+            connection,
+            record: LedgerRecord {
+                key: event.key.clone(),
+                event_type: event.event_type().to_owned(),
+                payload_hash: event.payload_hash,
+            },
+        }
+    }
+
+    pub fn record(&self) -> &LedgerRecord {
+        &self.record
+    }
+
+    /// Records the outcome and commits, in one round trip.
+    ///
+    /// # Errors
+    /// The claim may be committed or not: the answer, too, can be lost.
+    pub async fn commit(self, outcome: Settled<'_>) -> Result<(), DatabaseError> {
+        let (word, ses_message_id) = match outcome {
+            Settled::Sent(id) => ("sent", Some(id.as_str())),
+            Settled::Skipped => ("skipped", None),
+            Settled::Withheld => ("withheld", None),
+        };
+        let client = self.connection.client();
+        let (updated, committed) = join(
+            client.execute_typed(
+                sql::SET_OUTCOME,
+                &[
+                    (&self.record.key.as_str(), Type::TEXT),
+                    (&word, Type::TEXT),
+                    (&ses_message_id, Type::TEXT),
+                ],
+            ),
+            client.batch_execute("COMMIT"),
+        )
+        .await;
+        // A `COMMIT` after a failed update answers with success, and has rolled back.
+        let updated = updated?;
+        committed?;
+        self.connection.rest();
+        if updated == 1 {
+            Ok(())
+        } else {
+            Err(DatabaseError::NoTransaction)
+        }
+    }
+
+    /// Frees the key for the next try.
+    pub async fn release(self) {
+        transaction::roll_back(self.connection).await;
+    }
+}
+
+impl LedgerRecord {
+    /// Writes the claim of an email that has left, on a connection of its own. Returns whether the ledger now
+    /// tells of this very email.
+    ///
+    /// # Errors
+    /// It could not be written on this connection.
+    pub async fn restore(
+        &self,
+        connection: Connection,
+        id: &SesMessageId,
+    ) -> Result<bool, DatabaseError> {
+        let rows = connection
+            .client()
+            .query_typed(
+                sql::RESTORE,
+                &[
+                    (&self.key.as_str(), Type::TEXT),
+                    (&self.event_type.as_str(), Type::TEXT),
+                    (&id.as_str(), Type::TEXT),
+                    (&self.payload_hash.0.as_slice(), Type::BYTEA),
+                ],
+            )
+            .await?;
+        connection.rest();
+        match rows.first() {
+            Some(row) => Ok(row.try_get::<_, Option<bool>>(0)?.unwrap_or(false)),
+            None => Ok(false),
+        }
+    }
+}

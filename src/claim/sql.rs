@@ -1,0 +1,45 @@
+//! All statements on the ledger in transaction mode. Names are unqualified: the ledger is in the schema that
+//! `search_path` names first.
+
+/// Opens the transaction. Its isolation is named because a role's default can differ, and
+/// `ON CONFLICT DO NOTHING` fails under a stricter one. The setting of our own lasts as long as the
+/// transaction: a claim that finds itself outside of one, because `BEGIN` failed, inserts nothing.
+pub(super) fn begin(lock_ms: u128, statement_ms: u128, idle_ms: u128) -> String {
+    format!(
+        "BEGIN ISOLATION LEVEL READ COMMITTED; \
+         SET LOCAL lock_timeout = {lock_ms}; \
+         SET LOCAL statement_timeout = {statement_ms}; \
+         SET LOCAL idle_in_transaction_session_timeout = {idle_ms}; \
+         SET LOCAL onemail.claiming = 'on'"
+    )
+}
+
+/// Waits for a neighbour that has inserted the same key and not yet ended its transaction.
+pub(super) const CLAIM: &str = "\
+    INSERT INTO processed_events (event_id, event_type, outcome, settled_by, payload_sha256)
+    SELECT $1, $2, 'sent', 'worker', $3
+     WHERE current_setting('onemail.claiming', true) = 'on'
+    ON CONFLICT (event_id) DO NOTHING";
+
+/// A statement of its own, since it must see what a neighbour committed while `CLAIM` waited.
+pub(super) const STANDING: &str = "\
+    SELECT outcome, payload_sha256 = $2 AND event_type = $3 AS same_event
+      FROM processed_events
+     WHERE event_id = $1";
+
+/// Within the transaction of the claim.
+pub(super) const SET_OUTCOME: &str = "\
+    UPDATE processed_events
+       SET outcome = $2, ses_message_id = $3
+     WHERE event_id = $1
+       AND current_setting('onemail.claiming', true) = 'on'";
+
+/// Writes a claim whose transaction may be lost, for an email that has left. What stands there already is
+/// kept; the result tells whether it is of this email.
+pub(super) const RESTORE: &str = "\
+    INSERT INTO processed_events AS ledger
+           (event_id, event_type, outcome, ses_message_id, settled_by, payload_sha256)
+    VALUES ($1, $2, 'sent', $3, 'worker', $4)
+    ON CONFLICT (event_id) DO UPDATE
+       SET ses_message_id = coalesce(ledger.ses_message_id, excluded.ses_message_id)
+    RETURNING ses_message_id = $3 AS of_this_email";

@@ -1,0 +1,8 @@
+//! Event and recipient become an email.
+
+mod email;
+mod recipient;
+mod tags;
+
+pub use email::{ComposeError, Email, compose};
+pub use recipient::{Destination, Recipient, destination};

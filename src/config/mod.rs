@@ -1,0 +1,37 @@
+//! What the environment says, one struct for each concern, read once at start.
+//!
+//! A missing or malformed value stops the process with one line that names the variable and what it expects.
+
+mod claim;
+mod database;
+mod env;
+mod mail;
+mod recipients;
+
+pub use claim::{ClaimConfig, ClaimMode};
+pub use database::{DatabaseConfig, SslMode, SslRootCert};
+pub use env::{ConfigError, Env};
+pub use mail::MailConfig;
+pub use recipients::RecipientPolicy;
+
+/// All that `notify` needs.
+#[derive(Debug)]
+pub struct NotifyConfig {
+    pub database: DatabaseConfig,
+    pub mail: MailConfig,
+    pub recipients: RecipientPolicy,
+    pub claim: ClaimConfig,
+}
+
+impl NotifyConfig {
+    /// # Errors
+    /// Names the first variable that is missing or malformed.
+    pub fn read(env: &Env) -> Result<Self, ConfigError> {
+        Ok(Self {
+            database: DatabaseConfig::read(env)?,
+            mail: MailConfig::read(env)?,
+            recipients: RecipientPolicy::read(env)?,
+            claim: ClaimConfig::read(env)?,
+        })
+    }
+}

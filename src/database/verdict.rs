@@ -1,0 +1,127 @@
+//! The one place that decides what an error of Postgres means, before an email was sent.
+
+use deadpool_postgres::PoolError;
+use thiserror::Error;
+use tokio_postgres::error::SqlState;
+
+/// Something went wrong between us and Postgres.
+#[derive(Debug, Error)]
+pub enum DatabaseError {
+    #[error(transparent)]
+    Postgres(#[from] tokio_postgres::Error),
+    #[error("no connection to Postgres in time")]
+    NoConnectionInTime,
+    #[error("no answer from Postgres in time")]
+    NoAnswerInTime,
+    #[error("the transaction was not open")]
+    NoTransaction,
+}
+
+/// What is to be done about it, as long as nothing was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatabaseVerdict {
+    /// Another connection may do better at once.
+    TryAnotherConnection,
+    /// It passes, but not at once: the record comes back later.
+    Later,
+    /// Postgres can't take this event's data, now or ever.
+    Never,
+    /// Something is set up wrongly; the record comes back, and whoever operates this must act.
+    Ours,
+}
+
+impl DatabaseError {
+    pub fn verdict(&self) -> DatabaseVerdict {
+        use DatabaseVerdict::*;
+        let error = match self {
+            Self::NoConnectionInTime => return Later,
+            Self::NoAnswerInTime | Self::NoTransaction => return TryAnotherConnection,
+            Self::Postgres(error) => error,
+        };
+        match error.code() {
+            Some(code) => of_sql_state(code),
+            // No word from the server: the connection is gone, or there was none.
+            None => TryAnotherConnection,
+        }
+    }
+
+    /// Postgres's code, or a word for what has none.
+    pub fn code(&self) -> &str {
+        match self {
+            Self::Postgres(error) => match error.code() {
+                Some(code) => code.code(),
+                None if error.is_closed() => "connection_closed",
+                None => "connection_failed",
+            },
+            Self::NoConnectionInTime => "no_connection_in_time",
+            Self::NoAnswerInTime => "no_answer_in_time",
+            Self::NoTransaction => "no_transaction",
+        }
+    }
+
+    /// What happened, with its causes. Postgres's `DETAIL` and `CONTEXT`, which can quote data, are left out,
+    /// and so is its message where that does.
+    pub fn cause(&self) -> String {
+        let Self::Postgres(error) = self else {
+            return self.to_string();
+        };
+        match error.as_db_error() {
+            // 22...: "invalid input syntax for type bigint: "..."".
+            Some(server) if server.code().code().starts_with("22") => {
+                "Postgres does not take the event's data".to_owned()
+            }
+            Some(server) => server.message().to_owned(),
+            None => {
+                let mut cause = error.to_string();
+                let mut source = std::error::Error::source(error);
+                while let Some(error) = source {
+                    cause = format!("{cause}: {error}");
+                    source = error.source();
+                }
+                cause
+            }
+        }
+    }
+}
+
+impl From<PoolError> for DatabaseError {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Backend(error) => Self::Postgres(error),
+            PoolError::Timeout(_)
+            | PoolError::Closed
+            | PoolError::NoRuntimeSpecified
+            | PoolError::PostCreateHook(_) => Self::NoConnectionInTime,
+        }
+    }
+}
+
+/// <https://www.postgresql.org/docs/current/errcodes-appendix.html>
+fn of_sql_state(code: &SqlState) -> DatabaseVerdict {
+    use DatabaseVerdict::*;
+    match code.code() {
+        // A neighbour holds the key: it is at work on the same event.
+        "55P03" => Later,
+        // Our own statement timeout, or an operator's cancel.
+        "57014" => Later,
+        // Idle in a transaction for too long: the send took longer than it may.
+        "25P03" => Later,
+        // A node that became read-only in a failover; the next connection finds the new primary.
+        "25006" => TryAnotherConnection,
+        // Serialization failure and deadlock: the loser may try again.
+        "40001" | "40P01" => TryAnotherConnection,
+        // Too many connections, and starting up or shutting down: a pooler or another node may take us.
+        "53300" | "57P01" | "57P02" | "57P03" => TryAnotherConnection,
+        // The password was rotated, or the token expired, between two connections.
+        "28P01" | "28000" => TryAnotherConnection,
+        // Our table or column, or the job board's, isn't there; or we may not read it.
+        "42P01" | "42703" | "42501" | "3F000" | "3D000" => Ours,
+        // NUL, a text that is no number, a number out of range: this event's data.
+        code if code.starts_with("22") => Never,
+        code if code.starts_with("08") => TryAnotherConnection,
+        // Out of disk or memory.
+        code if code.starts_with("53") => Later,
+        code if code.starts_with("42") => Ours,
+        _ => Later,
+    }
+}

@@ -1,0 +1,258 @@
+//! Structured logs: JSON lines in Lambda, readable lines outside.
+//!
+//! The rule: a message and fields; units in names; a failure once, where it is decided what it means; never an
+//! address, a name, a body or a secret. Libraries are kept to warnings, since on finer levels some of them
+//! print requests.
+
+use std::fmt;
+use std::io;
+
+use serde_json::{Map, Value};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::config::Env;
+
+/// A field of this name holds a JSON object, whose entries become fields of the line. tracing knows the names
+/// of fields at compile time only, and an email's folder names those that are safe to log.
+const DETAIL: &str = "detail";
+
+/// Inside Lambda: lines to standard output, as `AWS_LAMBDA_LOG_FORMAT` and `AWS_LAMBDA_LOG_LEVEL` say.
+pub fn init_in_lambda(env: &Env) {
+    let level = env
+        .get("AWS_LAMBDA_LOG_LEVEL")
+        .and_then(lambda_level)
+        .unwrap_or(LevelFilter::INFO);
+    let layer = tracing_subscriber::fmt::layer().log_internal_errors(false);
+    let registry = tracing_subscriber::registry().with(our_level(level));
+    let as_text = env
+        .get("AWS_LAMBDA_LOG_FORMAT")
+        .is_some_and(|format| format.eq_ignore_ascii_case("text"));
+    if as_text {
+        registry.with(layer.with_ansi(false).compact()).init();
+    } else {
+        registry.with(layer.event_format(JsonLine)).init();
+    }
+    log_panics();
+}
+
+/// By hand: readable lines to standard error, as `RUST_LOG` says; standard output is for the answer.
+pub fn init_by_hand(env: &Env) {
+    let targets = env
+        .get("RUST_LOG")
+        .and_then(|directives| directives.parse::<Targets>().ok())
+        .unwrap_or_else(|| our_level(LevelFilter::INFO));
+    tracing_subscriber::registry()
+        .with(targets)
+        .with(
+            tracing_subscriber::fmt::layer()
+                .log_internal_errors(false)
+                .with_writer(io::stderr)
+                .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
+                .compact(),
+        )
+        .init();
+    log_panics();
+}
+
+fn our_level(level: LevelFilter) -> Targets {
+    Targets::new()
+        .with_default(level.min(LevelFilter::WARN))
+        .with_target("onemail", level)
+}
+
+/// <https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html>
+fn lambda_level(name: &str) -> Option<LevelFilter> {
+    Some(match name.to_ascii_uppercase().as_str() {
+        "TRACE" => LevelFilter::TRACE,
+        "DEBUG" => LevelFilter::DEBUG,
+        "INFO" => LevelFilter::INFO,
+        "WARN" => LevelFilter::WARN,
+        "ERROR" | "FATAL" => LevelFilter::ERROR,
+        _ => return None,
+    })
+}
+
+/// Where a panic happened, without its message, which can quote a value.
+fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic
+            .location()
+            .map(|place| format!("{}:{}", place.file(), place.line()));
+        tracing::error!(place, "panicked");
+    }));
+}
+
+/// One flat JSON object a line, with the `timestamp`, `level` and `message` that Lambda's log settings look for.
+struct JsonLine;
+
+impl<S, N> FormatEvent<S, N> for JsonLine
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        _: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let mut timestamp = String::new();
+        SystemTime.format_time(&mut Writer::new(&mut timestamp))?;
+        let mut line = Line::default();
+        line.put("timestamp", timestamp.into());
+        line.put("level", level_name(*event.metadata().level()).into());
+        event.record(&mut line);
+        line.put("target", event.metadata().target().into());
+        writeln!(writer, "{}", Value::Object(line.flat()))
+    }
+}
+
+fn level_name(level: Level) -> &'static str {
+    match level {
+        Level::TRACE => "TRACE",
+        Level::DEBUG => "DEBUG",
+        Level::INFO => "INFO",
+        Level::WARN => "WARN",
+        Level::ERROR => "ERROR",
+    }
+}
+
+#[derive(Default)]
+struct Line {
+    fields: Map<String, Value>,
+    detail: Map<String, Value>,
+}
+
+impl Line {
+    fn put(&mut self, name: &str, value: Value) {
+        self.fields.entry(name).or_insert(value);
+    }
+
+    /// A folder can't overwrite a field of ours.
+    fn flat(mut self) -> Map<String, Value> {
+        for (name, value) in std::mem::take(&mut self.detail) {
+            self.put(&name, value);
+        }
+        self.fields
+    }
+}
+
+impl Visit for Line {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == DETAIL
+            && let Ok(Value::Object(detail)) = serde_json::from_str(value)
+        {
+            self.detail = detail;
+        } else {
+            self.put(field.name(), value.into());
+        }
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put(field.name(), value.into());
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put(field.name(), value.into());
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.put(field.name(), value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field.name(), value.into());
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
+        self.put(field.name(), value.to_string().into());
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.put(field.name(), format!("{value:?}").into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    use serde_json::json;
+    use tracing_subscriber::fmt::MakeWriter;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl MakeWriter<'_> for Lines {
+        type Writer = Self;
+
+        fn make_writer(&self) -> Self {
+            self.clone()
+        }
+    }
+
+    #[test]
+    fn a_line_is_one_flat_json_object_and_a_folder_cannot_overwrite_our_fields() {
+        let lines = Lines::default();
+        let subscriber = tracing_subscriber::registry().with(
+            tracing_subscriber::fmt::layer()
+                .event_format(JsonLine)
+                .with_writer(lines.clone()),
+        );
+        tracing::subscriber::with_default(subscriber, || {
+            let detail = json!({ "application_id": 3, "outcome": "faked", "level": "faked" });
+            tracing::info!(
+                outcome = "sent",
+                event_id = Some("e-1"),
+                reason = None::<&str>,
+                elapsed_ms = 12u64,
+                detail = detail.to_string(),
+                "email sent"
+            );
+        });
+        let line = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(line.matches('\n').count(), 1);
+        let mut line: Map<String, Value> = serde_json::from_str(&line).unwrap();
+        assert!(
+            line.remove("timestamp")
+                .unwrap()
+                .as_str()
+                .unwrap()
+                .ends_with('Z')
+        );
+        assert_eq!(
+            Value::Object(line),
+            json!({
+                "level": "INFO",
+                "message": "email sent",
+                "outcome": "sent",
+                "event_id": "e-1",
+                "elapsed_ms": 12,
+                "application_id": 3,
+                "target": "onemail::logging::tests",
+            })
+        );
+    }
+}

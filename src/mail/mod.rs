@@ -1,0 +1,9 @@
+//! Addresses, names and header values in the forms that SES takes.
+
+mod address;
+mod header;
+mod mailbox;
+
+pub use address::{Address, AddressProblem};
+pub use header::{encode_words, one_line};
+pub use mailbox::Mailbox;

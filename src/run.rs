@@ -1,0 +1,157 @@
+//! The process: inside Lambda it serves invocations, by hand it answers one file.
+
+use std::io::Read as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use aws_config::BehaviorVersion;
+use lambda_runtime::{LambdaEvent, service_fn};
+use serde_json::Value;
+
+use crate::clock::Deadline;
+use crate::config::{DatabaseConfig, Env, NotifyConfig};
+use crate::function::Function;
+use crate::logging;
+use crate::migrate::migrate;
+use crate::notify::{Notifier, TIMEOUT_BY_HAND};
+
+/// Runs until Lambda ends the sandbox, or for one file by hand.
+pub fn run() -> ExitCode {
+    let env = Env::of_process();
+    let in_lambda = env.get("AWS_LAMBDA_RUNTIME_API").is_some();
+    if in_lambda {
+        logging::init_in_lambda(&env);
+    } else {
+        logging::init_by_hand(&env);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("Failed to start the async runtime");
+    let result = runtime.and_then(|runtime| {
+        runtime.block_on(async {
+            if in_lambda {
+                serve(&env).await
+            } else {
+                by_hand(&env).await
+            }
+        })
+    });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            if in_lambda {
+                tracing::error!(cause = format!("{error:#}"), "onemail stopped");
+            }
+            complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve(env: &Env) -> anyhow::Result<()> {
+    let function = env.get("_HANDLER").unwrap_or_default().parse()?;
+    let worker = Arc::new(Worker::new(function, env).await?);
+    let handler = service_fn(move |event: LambdaEvent<Value>| {
+        let worker = Arc::clone(&worker);
+        async move {
+            let deadline = Deadline::at(event.context.deadline());
+            worker
+                .handle(event.payload, deadline, &event.context.request_id)
+                .await
+                .map_err(|error| {
+                    let error = format!("{error:#}");
+                    tracing::error!(
+                        request_id = event.context.request_id,
+                        cause = error,
+                        "the invocation failed"
+                    );
+                    lambda_runtime::Error::from(error)
+                })
+        }
+    });
+    lambda_runtime::run(handler)
+        .await
+        .map_err(|error| anyhow::anyhow!("The Lambda runtime stopped: {error}"))
+}
+
+async fn by_hand(env: &Env) -> anyhow::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(function), Some(file), None) = (arguments.next(), arguments.next(), arguments.next())
+    else {
+        bail!(
+            "expected a function (notify, feedback, cleanup, migrate) and a file with its payload, \
+             `-` for standard input: onemail notify events/status_changed.json"
+        );
+    };
+    let function: Function = function.parse()?;
+    let payload = read(&file).with_context(|| format!("Failed to read {file}"))?;
+    let worker = Worker::new(function, env).await?;
+    let answer = worker
+        .handle(payload, Deadline::after(TIMEOUT_BY_HAND), "by-hand")
+        .await?;
+    print(&answer);
+    Ok(())
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "the answer is what standard output is for"
+)]
+fn print(answer: &Value) {
+    println!("{answer}");
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "the one line that says why the process stopped"
+)]
+fn complain(error: &anyhow::Error) {
+    eprintln!("onemail: {error:#}");
+}
+
+fn read(file: &str) -> anyhow::Result<Value> {
+    let mut text = String::new();
+    if file == "-" {
+        std::io::stdin().read_to_string(&mut text)?;
+    } else {
+        text = std::fs::read_to_string(file)?;
+    }
+    serde_json::from_str(&text).context("it is not JSON")
+}
+
+/// The function that this process is, ready to be invoked.
+enum Worker {
+    Notify(Box<Notifier>),
+    Migrate(Box<DatabaseConfig>),
+}
+
+impl Worker {
+    async fn new(function: Function, env: &Env) -> anyhow::Result<Self> {
+        Ok(match function {
+            Function::Notify => {
+                let config = NotifyConfig::read(env)?;
+                let aws = aws_config::load_defaults(BehaviorVersion::latest()).await;
+                Self::Notify(Box::new(Notifier::new(config, &aws)?))
+            }
+            Function::Migrate => Self::Migrate(Box::new(DatabaseConfig::read(env)?)),
+            Function::Feedback | Function::Cleanup => bail!("`{function}` is not built yet"),
+        })
+    }
+
+    async fn handle(
+        &self,
+        payload: Value,
+        deadline: Deadline,
+        request_id: &str,
+    ) -> anyhow::Result<Value> {
+        let answer = match self {
+            Self::Notify(notifier) => {
+                serde_json::to_value(notifier.handle(payload, deadline, request_id).await?)
+            }
+            Self::Migrate(config) => serde_json::to_value(migrate(config, deadline).await?),
+        };
+        answer.context("Failed to write the answer")
+    }
+}

@@ -1,0 +1,134 @@
+//! The client of SES: one attempt, no connection that outlives an invocation.
+
+use std::time::Duration;
+
+use aws_config::timeout::TimeoutConfig;
+use aws_sdk_sesv2::Client;
+use aws_sdk_sesv2::config::StalledStreamProtectionConfig;
+use aws_sdk_sesv2::config::retry::RetryConfig;
+use aws_sdk_sesv2::types::{
+    Body, Content, Destination, EmailContent, Message, MessageHeader, MessageTag,
+};
+use aws_smithy_http_client::tls;
+
+use crate::compose::Email;
+
+use super::SesMessageId;
+use super::verdict::{Cause, SendVerdict, verdict};
+
+/// Connecting takes milliseconds; a connect that takes longer is known not to have sent anything.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// What all invocations of this sandbox share.
+pub struct Mailer {
+    config: aws_sdk_sesv2::Config,
+    configuration_set: Option<String>,
+}
+
+/// SES, for one invocation.
+pub struct Sender<'a> {
+    client: Client,
+    configuration_set: Option<&'a str>,
+}
+
+impl Mailer {
+    /// Asks nobody yet: credentials and region come from the environment.
+    pub fn new(aws: &aws_config::SdkConfig, configuration_set: Option<String>) -> Self {
+        let config = aws_sdk_sesv2::config::Builder::from(aws)
+            // A retry after a lost answer would be a second email.
+            .retry_config(RetryConfig::disabled())
+            .timeout_config(
+                TimeoutConfig::builder()
+                    .connect_timeout(CONNECT_TIMEOUT)
+                    .build(),
+            )
+            // It would end a slow but healthy answer.
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+            .build();
+        Self {
+            config,
+            configuration_set,
+        }
+    }
+
+    /// A client with connections of its own. One that rested while the sandbox was frozen may have been closed
+    /// by SES meanwhile, and a request on it fails just as one whose answer was lost.
+    pub fn for_invocation(&self) -> Sender<'_> {
+        let http_client = aws_smithy_http_client::Builder::new()
+            .tls_provider(tls::Provider::Rustls(
+                tls::rustls_provider::CryptoMode::AwsLc,
+            ))
+            .build_https();
+        let config = self.config.to_builder().http_client(http_client).build();
+        Sender {
+            client: Client::from_conf(config),
+            configuration_set: self.configuration_set.as_deref(),
+        }
+    }
+}
+
+impl Sender<'_> {
+    /// Sends in one attempt; after `timeout` its outcome is unknown.
+    pub async fn send(&self, email: &Email, timeout: Duration) -> SendVerdict {
+        let request = match self.request(email) {
+            Ok(request) => request,
+            Err(error) => {
+                return SendVerdict::NotSentOurs(Cause::new("InvalidRequest", error.to_string()));
+            }
+        };
+        match tokio::time::timeout(timeout, request.send()).await {
+            Err(_) => SendVerdict::Unknown(Cause::new("Timeout", "no answer from SES in time")),
+            Ok(Err(error)) => verdict(&error),
+            Ok(Ok(answer)) => match answer.message_id().and_then(SesMessageId::parse) {
+                Some(id) => SendVerdict::Accepted(id),
+                None => SendVerdict::Unknown(Cause::new(
+                    "NoMessageId",
+                    "SES answered with success but without a message id",
+                )),
+            },
+        }
+    }
+
+    fn request(
+        &self,
+        email: &Email,
+    ) -> Result<
+        aws_sdk_sesv2::operation::send_email::builders::SendEmailFluentBuilder,
+        aws_sdk_sesv2::error::BuildError,
+    > {
+        let mut message = Message::builder().subject(utf8(&email.subject)?).body(
+            Body::builder()
+                .text(utf8(&email.text)?)
+                .html(utf8(&email.html)?)
+                .build(),
+        );
+        for (name, value) in &email.headers {
+            message = message.headers(MessageHeader::builder().name(name).value(value).build()?);
+        }
+        let mut request = self
+            .client
+            .send_email()
+            .from_email_address(email.from.header_value())
+            .destination(
+                Destination::builder()
+                    .to_addresses(email.to.header_value())
+                    .build(),
+            )
+            .content(EmailContent::builder().simple(message.build()).build())
+            .set_reply_to_addresses(
+                email
+                    .reply_to
+                    .as_ref()
+                    .map(|mailbox| vec![mailbox.header_value()]),
+            )
+            .set_configuration_set_name(self.configuration_set.map(str::to_owned));
+        for (name, value) in &email.tags {
+            request = request.email_tags(MessageTag::builder().name(*name).value(value).build()?);
+        }
+        Ok(request)
+    }
+}
+
+fn utf8(data: &str) -> Result<Content, aws_sdk_sesv2::error::BuildError> {
+    Content::builder().data(data).charset("UTF-8").build()
+}

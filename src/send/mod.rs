@@ -1,0 +1,31 @@
+//! SES gets the email, in one attempt: it knows no idempotency key, so a second request is a second email.
+
+mod client;
+mod pace;
+mod verdict;
+
+pub use client::{Mailer, Sender};
+pub use pace::Pace;
+pub use verdict::{Cause, SendVerdict};
+
+use std::fmt;
+
+/// As SES returned it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SesMessageId(String);
+
+impl SesMessageId {
+    pub fn parse(text: &str) -> Option<Self> {
+        (!text.is_empty()).then(|| Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SesMessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
