@@ -39,6 +39,7 @@ COMMENT ON TABLE  email_feedback IS 'One row for each thing that SES said of an 
 COMMENT ON COLUMN email_feedback.event_id IS 'The idempotency key, from the tags of the email; null for an email that is not ours.';
 
 -- The same notification twice leaves one row.
-CREATE UNIQUE INDEX email_feedback_once ON email_feedback (ses_message_id, kind, occurred_at) NULLS NOT DISTINCT;
+CREATE UNIQUE INDEX email_feedback_once
+    ON email_feedback (coalesce(ses_message_id, ''), kind, occurred_at);
 CREATE INDEX email_feedback_event_id ON email_feedback (event_id);
 CREATE INDEX email_feedback_occurred_at ON email_feedback (occurred_at);

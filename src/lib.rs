@@ -8,8 +8,9 @@
 //! 4. [`send`]: SES gets the email, in one attempt;
 //! 5. [`settle`]: SES's message id and the claim are committed.
 //!
-//! [`notify`] walks each record of a batch through the five and answers SQS. What is promised, and why, is
-//! in `docs/guarantee.md`.
+//! [`notify`] walks each record of a batch through the five and answers SQS; [`feedback`] hears from SES what
+//! became of each email, and completes what a worker that died could not. What is promised, and why, is in
+//! `docs/guarantee.md`.
 
 pub mod claim;
 pub mod clock;
@@ -17,11 +18,14 @@ pub mod compose;
 pub mod config;
 pub mod database;
 pub mod emails;
+pub mod feedback;
 pub mod function;
 pub mod logging;
 pub mod mail;
+pub mod metrics;
 pub mod migrate;
 pub mod notify;
+pub mod queue;
 pub mod receive;
 pub mod run;
 pub mod send;

@@ -11,8 +11,10 @@ use serde_json::Value;
 
 use crate::clock::Deadline;
 use crate::config::{DatabaseConfig, Env, NotifyConfig};
+use crate::feedback::Feedback;
 use crate::function::Function;
 use crate::logging;
+use crate::metrics::Metrics;
 use crate::migrate::migrate;
 use crate::notify::{Notifier, TIMEOUT_BY_HAND};
 
@@ -43,8 +45,9 @@ pub fn run() -> ExitCode {
         Err(error) => {
             if in_lambda {
                 tracing::error!(cause = format!("{error:#}"), "onemail stopped");
+            } else {
+                complain(&error);
             }
-            complain(&error);
             ExitCode::FAILURE
         }
     }
@@ -53,22 +56,25 @@ pub fn run() -> ExitCode {
 async fn serve(env: &Env) -> anyhow::Result<()> {
     let function = env.get("_HANDLER").unwrap_or_default().parse()?;
     let worker = Arc::new(Worker::new(function, env).await?);
+    let metrics = Arc::new(Metrics::in_lambda(env));
     let handler = service_fn(move |event: LambdaEvent<Value>| {
         let worker = Arc::clone(&worker);
+        let metrics = Arc::clone(&metrics);
         async move {
             let deadline = Deadline::at(event.context.deadline());
-            worker
+            let answer = worker
                 .handle(event.payload, deadline, &event.context.request_id)
-                .await
-                .map_err(|error| {
-                    let error = format!("{error:#}");
-                    tracing::error!(
-                        request_id = event.context.request_id,
-                        cause = error,
-                        "the invocation failed"
-                    );
-                    lambda_runtime::Error::from(error)
-                })
+                .await;
+            metrics.flush();
+            answer.map_err(|error| {
+                let error = format!("{error:#}");
+                tracing::error!(
+                    request_id = event.context.request_id,
+                    cause = error,
+                    "the invocation failed"
+                );
+                lambda_runtime::Error::from(error)
+            })
         }
     });
     lambda_runtime::run(handler)
@@ -121,9 +127,15 @@ fn read(file: &str) -> anyhow::Result<Value> {
     serde_json::from_str(&text).context("it is not JSON")
 }
 
+/// What the SDK reads from the environment; nobody is asked yet.
+async fn aws() -> aws_config::SdkConfig {
+    aws_config::load_defaults(BehaviorVersion::latest()).await
+}
+
 /// The function that this process is, ready to be invoked.
 enum Worker {
     Notify(Box<Notifier>),
+    Feedback(Box<Feedback>),
     Migrate(Box<DatabaseConfig>),
 }
 
@@ -132,11 +144,14 @@ impl Worker {
         Ok(match function {
             Function::Notify => {
                 let config = NotifyConfig::read(env)?;
-                let aws = aws_config::load_defaults(BehaviorVersion::latest()).await;
-                Self::Notify(Box::new(Notifier::new(config, &aws)?))
+                Self::Notify(Box::new(Notifier::new(config, &aws().await)?))
+            }
+            Function::Feedback => {
+                let config = DatabaseConfig::read(env)?;
+                Self::Feedback(Box::new(Feedback::new(&config, &aws().await)?))
             }
             Function::Migrate => Self::Migrate(Box::new(DatabaseConfig::read(env)?)),
-            Function::Feedback | Function::Cleanup => bail!("`{function}` is not built yet"),
+            Function::Cleanup => bail!("`{function}` is not built yet"),
         })
     }
 
@@ -149,6 +164,9 @@ impl Worker {
         let answer = match self {
             Self::Notify(notifier) => {
                 serde_json::to_value(notifier.handle(payload, deadline, request_id).await?)
+            }
+            Self::Feedback(feedback) => {
+                serde_json::to_value(feedback.handle(payload, deadline, request_id).await?)
             }
             Self::Migrate(config) => serde_json::to_value(migrate(config, deadline).await?),
         };

@@ -1,9 +1,12 @@
 //! A claim that was won and is not settled yet.
 
-use futures_util::future::join;
+use std::time::Duration;
+
+use futures_util::future::{join, join3};
 use tokio_postgres::types::Type;
 
 use crate::database::{Connection, DatabaseError};
+use crate::queue::MessageId;
 use crate::receive::{Event, IdempotencyKey, PayloadHash};
 use crate::send::SesMessageId;
 
@@ -80,6 +83,38 @@ impl Claimed {
         } else {
             Err(DatabaseError::NoTransaction)
         }
+    }
+
+    /// Frees the key, since nobody knows whether the email has left: at once for this message, which SQS keeps
+    /// back for as long as SES's word may take, and after `wait` for any other message of the same event.
+    ///
+    /// # Errors
+    /// The key is free for all of them.
+    pub async fn leave_in_doubt(
+        self,
+        message_id: Option<&MessageId>,
+        wait: Duration,
+    ) -> Result<(), DatabaseError> {
+        let key = self.record.key.as_str();
+        let client = self.connection.client();
+        let (unclaimed, marked, committed) = join3(
+            client.execute_typed(sql::UNCLAIM, &[(&key, Type::TEXT)]),
+            client.execute_typed(
+                sql::MARK_IN_DOUBT,
+                &[
+                    (&key, Type::TEXT),
+                    (&message_id.map(MessageId::as_str), Type::TEXT),
+                    (&wait.as_secs_f64(), Type::FLOAT8),
+                ],
+            ),
+            client.batch_execute("COMMIT"),
+        )
+        .await;
+        unclaimed?;
+        marked?;
+        committed?;
+        self.connection.rest();
+        Ok(())
     }
 
     /// Frees the key for the next try.

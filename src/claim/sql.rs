@@ -21,9 +21,17 @@ pub(super) const CLAIM: &str = "\
      WHERE current_setting('onemail.claiming', true) = 'on'
     ON CONFLICT (event_id) DO NOTHING";
 
-/// A statement of its own, since it must see what a neighbour committed while `CLAIM` waited.
+/// A statement of its own, since it must see what a neighbour committed while `CLAIM` waited. A claim that SES
+/// settled has no payload to compare with. A send in doubt stops all messages but the one that it is of, which
+/// SQS has kept back meanwhile.
 pub(super) const STANDING: &str = "\
-    SELECT outcome, payload_sha256 = $2 AND event_type = $3 AS same_event
+    SELECT outcome,
+           payload_sha256 = $2 AND event_type = $3 OR payload_sha256 = '' AS same_event,
+           (SELECT extract(epoch FROM in_doubt_until - clock_timestamp())::float8
+              FROM sends_in_doubt
+             WHERE event_id = $1
+               AND in_doubt_until > clock_timestamp()
+               AND message_id IS DISTINCT FROM $4) AS in_doubt_s
       FROM processed_events
      WHERE event_id = $1";
 
@@ -34,6 +42,20 @@ pub(super) const SET_OUTCOME: &str = "\
      WHERE event_id = $1
        AND current_setting('onemail.claiming', true) = 'on'";
 
+/// The email may have left or not, and this transaction ends without a claim. Together with `MARK_IN_DOUBT`
+/// it leaves the key free, but not at once for everyone.
+pub(super) const UNCLAIM: &str = "\
+    DELETE FROM processed_events
+     WHERE event_id = $1
+       AND current_setting('onemail.claiming', true) = 'on'";
+
+pub(super) const MARK_IN_DOUBT: &str = "\
+    INSERT INTO sends_in_doubt AS mark (event_id, message_id, in_doubt_until)
+    VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3))
+    ON CONFLICT (event_id) DO UPDATE
+       SET message_id = excluded.message_id,
+           in_doubt_until = greatest(mark.in_doubt_until, excluded.in_doubt_until)";
+
 /// Writes a claim whose transaction may be lost, for an email that has left. What stands there already is
 /// kept; the result tells whether it is of this email.
 pub(super) const RESTORE: &str = "\
@@ -41,5 +63,8 @@ pub(super) const RESTORE: &str = "\
            (event_id, event_type, outcome, ses_message_id, settled_by, payload_sha256)
     VALUES ($1, $2, 'sent', $3, 'worker', $4)
     ON CONFLICT (event_id) DO UPDATE
-       SET ses_message_id = coalesce(ledger.ses_message_id, excluded.ses_message_id)
+       SET ses_message_id = coalesce(ledger.ses_message_id, excluded.ses_message_id),
+           payload_sha256 = CASE ledger.payload_sha256
+                            WHEN '' THEN excluded.payload_sha256
+                            ELSE ledger.payload_sha256 END
     RETURNING ses_message_id = $3 AS of_this_email";

@@ -5,7 +5,8 @@ use std::time::Duration;
 use futures_util::future::join4;
 use tokio_postgres::types::{Json, Type};
 
-use crate::database::{Connection, DatabaseError};
+use crate::database::{Connection, DatabaseError, DatabaseVerdict};
+use crate::queue::MessageId;
 use crate::receive::Event;
 
 use super::claimed::Claimed;
@@ -42,9 +43,10 @@ pub struct Limits {
 pub async fn claim(
     connection: Connection,
     event: &Event<'_>,
+    message_id: Option<&MessageId>,
     limits: Limits,
 ) -> Result<Claim, DatabaseError> {
-    let opened = open(connection, event, limits);
+    let opened = open(connection, event, message_id, limits);
     match tokio::time::timeout(limits.answer, opened).await {
         Ok(claim) => claim,
         Err(_) => Err(DatabaseError::NoAnswerInTime),
@@ -54,6 +56,7 @@ pub async fn claim(
 async fn open(
     connection: Connection,
     event: &Event<'_>,
+    message_id: Option<&MessageId>,
     limits: Limits,
 ) -> Result<Claim, DatabaseError> {
     let client = connection.client();
@@ -65,6 +68,7 @@ async fn open(
         limits.statement.as_millis().max(1),
         limits.idle.as_millis().max(1),
     );
+    let message_id = message_id.map(MessageId::as_str);
     let payload = Json(&event.fields);
     let (begun, inserted, standing, rows) = join4(
         client.batch_execute(&begin),
@@ -82,6 +86,7 @@ async fn open(
                 (&key, Type::TEXT),
                 (&hash, Type::BYTEA),
                 (&event_type, Type::TEXT),
+                (&message_id, Type::TEXT),
             ],
         ),
         client.query_typed(event.folder.recipient_query(), &[(&payload, Type::JSONB)]),
@@ -90,43 +95,61 @@ async fn open(
 
     // In the order in which they were sent: after the first failure the others only say that the transaction
     // is aborted.
-    let outcome = async {
+    let read = || -> Result<Read, DatabaseError> {
         begun?;
-        if inserted? == 1 {
-            standing?;
-            return Ok(Ok(rows?
-                .iter()
-                .map(|row| Ok(row.try_get::<_, Json<Row>>(0)?.0))
-                .collect::<Result<Vec<_>, tokio_postgres::Error>>()?));
+        let won = inserted? == 1;
+        let standing = standing?;
+        // Deleted in between, or `BEGIN` had no effect.
+        let standing = standing.first().ok_or(DatabaseError::NoTransaction)?;
+        if let Some(standing) = standing_of(standing, won)? {
+            return Ok(Read::Lost(standing));
         }
-        match standing?.first() {
-            Some(row) => Ok(Err(standing_of(row)?)),
-            // Deleted in between, or `BEGIN` had no effect.
-            None => Err(DatabaseError::NoTransaction),
-        }
-    }
-    .await;
-    match outcome {
-        Ok(Ok(rows)) => Ok(Claim::Won(Box::new(Claimed::new(connection, event)), rows)),
-        Ok(Err(standing)) => {
+        let rows = rows?
+            .iter()
+            .map(|row| Ok(row.try_get::<_, Json<Row>>(0)?.0))
+            .collect::<Result<_, tokio_postgres::Error>>()?;
+        Ok(Read::Won(rows))
+    };
+    match read() {
+        Ok(Read::Won(rows)) => Ok(Claim::Won(Box::new(Claimed::new(connection, event)), rows)),
+        Ok(Read::Lost(standing)) => {
             roll_back(connection).await;
             Ok(Claim::Lost(standing))
         }
         Err(error) => {
-            roll_back(connection).await;
+            // Where another connection may do better, this one must not come up again.
+            if error.verdict() != DatabaseVerdict::TryAnotherConnection {
+                roll_back(connection).await;
+            }
             Err(error)
         }
     }
 }
 
-fn standing_of(row: &tokio_postgres::Row) -> Result<Standing, tokio_postgres::Error> {
-    if !row.try_get::<_, bool>("same_event")? {
-        return Ok(Standing::OtherPayload);
+/// What the answers say.
+enum Read {
+    Won(Vec<Row>),
+    Lost(Standing),
+}
+
+/// `None`: nothing stands in the way of whoever has won the key.
+fn standing_of(
+    row: &tokio_postgres::Row,
+    won: bool,
+) -> Result<Option<Standing>, tokio_postgres::Error> {
+    if won {
+        let in_doubt = row.try_get::<_, Option<f64>>("in_doubt_s")?;
+        return Ok(in_doubt.map(|seconds| {
+            Standing::InDoubt(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+        }));
     }
-    Ok(match row.try_get::<_, &str>("outcome")? {
+    if !row.try_get::<_, bool>("same_event")? {
+        return Ok(Some(Standing::OtherPayload));
+    }
+    Ok(Some(match row.try_get::<_, &str>("outcome")? {
         "sending" | "unknown" => Standing::InProgress,
         _ => Standing::Settled,
-    })
+    }))
 }
 
 /// A connection that can't even roll back is closed, which rolls back too.

@@ -21,6 +21,7 @@ pub struct NotifyConfig {
     pub mail: MailConfig,
     pub recipients: RecipientPolicy,
     pub claim: ClaimConfig,
+    pub dead_letter_queue_url: Option<String>,
 }
 
 impl NotifyConfig {
@@ -32,6 +33,14 @@ impl NotifyConfig {
             mail: MailConfig::read(env)?,
             recipients: RecipientPolicy::read(env)?,
             claim: ClaimConfig::read(env)?,
+            dead_letter_queue_url: env.parsed(
+                "DEAD_LETTER_QUEUE_URL",
+                "the URL of an SQS queue",
+                |url| {
+                    (url.starts_with("https://") || url.starts_with("http://"))
+                        .then(|| url.to_owned())
+                },
+            )?,
         })
     }
 }

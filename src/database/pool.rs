@@ -13,7 +13,7 @@ use crate::clock::Deadline;
 use crate::config::DatabaseConfig;
 
 use super::tls;
-use super::verdict::DatabaseError;
+use super::verdict::{DatabaseError, DatabaseVerdict};
 
 /// A connection that rested longer may have died unnoticed, with the sandbox frozen meanwhile, and is asked
 /// before it is used. While a batch runs none rests that long, so its round trips are saved.
@@ -71,6 +71,47 @@ impl Connections {
             Ok(Ok(object)) => Ok(Connection(Some(object))),
             Ok(Err(error)) => Err(error.into()),
             Err(_) => Err(DatabaseError::NoConnectionInTime),
+        }
+    }
+}
+
+/// The first connection may have died in the pool, the second with its node.
+const MOST_CONNECTIONS: u32 = 3;
+
+impl Connections {
+    /// Does the work on a connection, and on another where that may cure what failed. The work must be such
+    /// that a failure has changed nothing, or that doing it twice is as good as once.
+    ///
+    /// # Errors
+    /// The last one; the work was not done.
+    pub async fn with<T>(
+        &self,
+        deadline: Deadline,
+        work: impl AsyncFn(Connection) -> Result<T, DatabaseError>,
+    ) -> Result<T, DatabaseError> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let error = match self.get(deadline).await {
+                Ok(connection) => match work(connection).await {
+                    Ok(done) => return Ok(done),
+                    Err(error) => error,
+                },
+                Err(error) => error,
+            };
+            let again = error.verdict() == DatabaseVerdict::TryAnotherConnection
+                && tries < MOST_CONNECTIONS
+                && !deadline.left().is_zero();
+            if !again {
+                return Err(error);
+            }
+            // What befell this one, a restart or a failover, has befallen those that rest in the pool.
+            self.pool.retain(|_, _| false);
+            tracing::info!(
+                code = error.code(),
+                cause = error.cause(),
+                "trying another connection to Postgres"
+            );
         }
     }
 }

@@ -13,7 +13,7 @@ pub enum DatabaseError {
     NoConnectionInTime,
     #[error("no answer from Postgres in time")]
     NoAnswerInTime,
-    #[error("the transaction was not open")]
+    #[error("the transaction was not open, or the row was gone")]
     NoTransaction,
 }
 
@@ -60,17 +60,15 @@ impl DatabaseError {
     }
 
     /// What happened, with its causes. Postgres's `DETAIL` and `CONTEXT`, which can quote data, are left out,
-    /// and so is its message where that does.
+    /// and so is its message, but for classes of errors whose messages speak of the server alone.
     pub fn cause(&self) -> String {
         let Self::Postgres(error) = self else {
             return self.to_string();
         };
         match error.as_db_error() {
-            // 22...: "invalid input syntax for type bigint: "..."".
-            Some(server) if server.code().code().starts_with("22") => {
-                "Postgres does not take the event's data".to_owned()
-            }
-            Some(server) => server.message().to_owned(),
+            Some(server) if speaks_of_the_server(server.code()) => server.message().to_owned(),
+            // 22: "invalid input syntax for type bigint: "..."", P0: whatever a trigger raises.
+            Some(server) => format!("Postgres answered with {}", server.code().code()),
             None => {
                 let mut cause = error.to_string();
                 let mut source = std::error::Error::source(error);
@@ -94,6 +92,13 @@ impl From<PoolError> for DatabaseError {
             | PoolError::PostCreateHook(_) => Self::NoConnectionInTime,
         }
     }
+}
+
+fn speaks_of_the_server(code: &SqlState) -> bool {
+    const CLASSES: [&str; 11] = [
+        "08", "25", "28", "3D", "3F", "40", "42", "53", "55", "57", "58",
+    ];
+    CLASSES.iter().any(|class| code.code().starts_with(class))
 }
 
 /// <https://www.postgresql.org/docs/current/errcodes-appendix.html>

@@ -1,6 +1,7 @@
 //! All folders, read once at start.
 
 use std::collections::BTreeMap;
+use std::error::Error as _;
 
 use include_dir::{Dir, include_dir};
 use minijinja::syntax::SyntaxConfig;
@@ -9,7 +10,7 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
 use super::folder::{Folder, FolderError};
-use super::manifest::Manifest;
+use super::manifest::ManifestFile;
 
 static EMAILS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/emails");
 
@@ -82,9 +83,10 @@ impl Catalogue {
         self.templates
             .get_template(&name)
             .and_then(|template| template.render(Serde(values)))
-            // Its detail can quote a value.
             .map_err(|error| {
-                FolderError::new(error.name().unwrap_or(&name), error.line(), error.kind())
+                let error = innermost(&error);
+                // Its detail can quote a value.
+                folder.error_in_template(error.name().unwrap_or(&name), error.line(), error.kind())
             })
     }
 }
@@ -142,51 +144,42 @@ fn load_folder(
             ));
         }
     }
-    let manifest_file = format!("{name}/email.toml");
-    let manifest_text = files["email.toml"];
-    let manifest = toml::from_str::<Manifest>(manifest_text).map_err(|error| {
-        let line = error.span().map(|span| line_at(manifest_text, span.start));
-        FolderError::new(manifest_file.as_str(), line, error.message())
-    })?;
-    let key = format!("{name}/idempotency_key");
-    add_template(templates, &key, &manifest.idempotency_key)?;
-    for (header, value) in &manifest.headers {
-        add_template(templates, &format!("{name}/headers/{header}"), value)?;
+    let manifest_file = ManifestFile::of_folder(name, files["email.toml"]);
+    let manifest = manifest_file.read()?;
+    let values = manifest.value_templates(name);
+    let folder = Folder::new(name, &manifest_file, manifest, files["recipient.sql"])?;
+    for (name, source) in values {
+        add_template(templates, &name, source.as_ref())
+            .map_err(|error| folder.error_in_template(&error.file, error.line, error.problem))?;
     }
-    let folder = Folder::from_manifest(name, manifest, files["recipient.sql"])?;
-    check_key(templates, &key, &folder)?;
+    check_key(templates, &folder)?;
     Ok(folder)
 }
 
 /// A key that lacked a part would be the same for events that differ.
-fn check_key(
-    templates: &Environment<'static>,
-    key: &str,
-    folder: &Folder,
-) -> Result<(), FolderError> {
-    let file = format!("{}/email.toml", folder.event_type);
+fn check_key(templates: &Environment<'static>, folder: &Folder) -> Result<(), FolderError> {
+    let key = format!("{}/idempotency_key", folder.event_type);
+    let wrong = |problem: String| folder.error_in_template(&key, Some(1), problem);
     let template = templates
-        .get_template(key)
-        .map_err(|error| template_error(key, &error))?;
+        .get_template(&key)
+        .map_err(|error| template_error(&key, &error))?;
     let variables = template.undeclared_variables(false);
     if variables.is_empty() {
-        return Err(FolderError::new(
-            file,
-            None,
-            "`idempotency_key` names no field: all events would share one key",
+        return Err(wrong(
+            "`idempotency_key` names no field: all events would share one key".into(),
         ));
     }
     for variable in variables {
-        if !folder
-            .fields
-            .get(&variable)
-            .is_some_and(|field| field.required)
-        {
-            return Err(FolderError::new(
-                file,
-                None,
-                format!("`idempotency_key` names `{variable}`, which is no required field"),
-            ));
+        let is_required = folder.fields.get(&variable).map(|field| field.required);
+        if is_required != Some(true) {
+            let what = if is_required.is_some() {
+                "an optional field"
+            } else {
+                "no field"
+            };
+            return Err(wrong(format!(
+                "`idempotency_key` names `{variable}`, which is {what} in [fields]; it needs required ones"
+            )));
         }
     }
     Ok(())
@@ -204,8 +197,18 @@ fn template_error(name: &str, error: &minijinja::Error) -> FolderError {
     )
 }
 
-fn line_at(text: &str, offset: usize) -> usize {
-    text[..offset].matches('\n').count() + 1
+/// The error of an included template, or of a parent's block, is the source of one that only says where it was
+/// included.
+fn innermost(error: &minijinja::Error) -> &minijinja::Error {
+    let mut innermost = error;
+    while let Some(source) = innermost
+        .source()
+        .and_then(|source| source.downcast_ref::<minijinja::Error>())
+        .filter(|source| source.name().is_some())
+    {
+        innermost = source;
+    }
+    innermost
 }
 
 /// `event_type` of the ledger holds 100 characters; `-` is kept free, since the tag of an email writes dots so.
@@ -219,6 +222,14 @@ pub(crate) fn is_event_type(name: &str) -> bool {
 fn collect<'a>(dir: &'a Dir<'a>, files: &mut Vec<File<'a>>) -> Result<(), FolderError> {
     for file in dir.files() {
         let path = file.path().to_str().unwrap_or_default();
+        // What a desktop leaves behind, such as `.DS_Store`.
+        if path
+            .rsplit('/')
+            .next()
+            .is_some_and(|name| name.starts_with('.'))
+        {
+            continue;
+        }
         let text = file
             .contents_utf8()
             .ok_or_else(|| FolderError::new(path, None, "the file is not UTF-8"))?;

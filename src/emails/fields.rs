@@ -114,6 +114,29 @@ impl FieldType {
         }
     }
 
+    /// Whether the bounds leave no value at all.
+    fn admits_nothing(&self) -> bool {
+        match self {
+            Self::String {
+                min_length,
+                max_length,
+                one_of,
+            } => {
+                let fits = |text: &String| self.admits(&Value::from(text.as_str()));
+                max_length.is_some_and(|most| most < *min_length)
+                    || one_of
+                        .as_ref()
+                        .is_some_and(|values| !values.iter().any(fits))
+            }
+            Self::Integer { minimum, maximum } => minimum > maximum,
+            Self::Number {
+                minimum: Some(minimum),
+                maximum: Some(maximum),
+            } => minimum > maximum,
+            Self::Number { .. } | Self::Key | Self::Boolean => false,
+        }
+    }
+
     fn description(&self) -> String {
         match self {
             Self::Key => "a string of 1 to 64 visible ASCII characters".to_owned(),
@@ -202,6 +225,9 @@ impl TryFrom<Declaration> for Field {
                 ));
             }
         };
+        if kind.admits_nothing() {
+            return Err("its bounds contradict each other: no value fits".into());
+        }
         Ok(Self { required, kind })
     }
 }
@@ -220,7 +246,7 @@ fn number(bound: Option<toml::Value>) -> Result<Option<f64>, String> {
     bound
         .map(|value| match value {
             toml::Value::Integer(whole) => Ok(whole as f64),
-            toml::Value::Float(float) => Ok(float),
+            toml::Value::Float(float) if float.is_finite() => Ok(float),
             _ => Err("a bound must be a number".into()),
         })
         .transpose()

@@ -1,13 +1,15 @@
 //! One kind of email, proven complete.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::{Map, Value};
+use toml::Spanned;
 
 use crate::mail::Mailbox;
 
 use super::fields::Fields;
-use super::manifest::Manifest;
+use super::manifest::{Manifest, ManifestFile};
 
 /// A folder of `emails/`. Its templates live in the catalogue's environment, since they share layouts.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub struct Folder {
     pub(super) header_names: Vec<String>,
     pub(super) logged_event_fields: Vec<String>,
     pub(super) logged_columns: Vec<String>,
+    /// Where `email.toml` has the templates that are values of it; none where it leaves a default.
+    value_lines: BTreeMap<String, Option<usize>>,
 }
 
 /// What is wrong with a folder, and where.
@@ -96,44 +100,85 @@ impl Folder {
         pick(row, &self.logged_columns)
     }
 
-    pub(super) fn from_manifest(
+    /// The columns that the folder names as safe to log.
+    pub fn logged_columns(&self) -> impl Iterator<Item = &str> {
+        self.logged_columns.iter().map(String::as_str)
+    }
+
+    pub(super) fn new(
         event_type: &str,
+        file: &ManifestFile<'_>,
         manifest: Manifest,
         recipient_sql: &str,
     ) -> Result<Self, FolderError> {
-        let wrong =
-            |problem: String| FolderError::new(format!("{event_type}/email.toml"), None, problem);
-        let mailbox = |field: &str, text: Option<&String>| {
-            text.map(|text| {
-                Mailbox::parse(text).map_err(|problem| wrong(format!("`{field}`: {problem}")))
-            })
-            .transpose()
-        };
-        let from = mailbox("from", manifest.from.as_ref())?;
-        let reply_to = mailbox("reply_to", manifest.reply_to.as_ref())?;
-        if manifest.fields.get("type").is_some() {
-            return Err(wrong("`type` is implied and can't be declared".into()));
-        }
-        for name in &manifest.log.event {
-            if manifest.fields.get(name).is_none() {
-                return Err(wrong(format!("[log] names `{name}`, which is no field")));
-            }
-        }
-        for name in manifest.headers.keys() {
-            check_header_name(name).map_err(|problem| wrong(format!("[headers] {problem}")))?;
-        }
+        check_names(file, &manifest)?;
+        let value_lines = manifest
+            .value_templates(event_type)
+            .into_iter()
+            .map(|(name, value)| (name, file.line(value.span())))
+            .collect();
+        let logged_event_fields = manifest.log.event.into_iter();
         Ok(Self {
             event_type: event_type.to_owned(),
             description: manifest.description,
             fields: manifest.fields,
             recipient_query: recipient_query(recipient_sql),
-            from,
-            reply_to,
+            from: mailbox(file, "from", manifest.from.as_ref())?,
+            reply_to: mailbox(file, "reply_to", manifest.reply_to.as_ref())?,
             header_names: manifest.headers.into_keys().collect(),
-            logged_event_fields: manifest.log.event,
+            logged_event_fields: logged_event_fields.map(Spanned::into_inner).collect(),
             logged_columns: manifest.log.row,
+            value_lines,
         })
     }
+
+    /// An error in one of the folder's templates, or in one that they share.
+    pub(super) fn error_in_template(
+        &self,
+        template: &str,
+        line: Option<usize>,
+        problem: impl fmt::Display,
+    ) -> FolderError {
+        let Some(first) = self.value_lines.get(template) else {
+            return FolderError::new(template, line, problem);
+        };
+        let line = first.map(|first| first + line.unwrap_or(1) - 1);
+        FolderError::new(format!("{}/email.toml", self.event_type), line, problem)
+    }
+}
+
+fn mailbox(
+    file: &ManifestFile<'_>,
+    name: &str,
+    text: Option<&Spanned<String>>,
+) -> Result<Option<Mailbox>, FolderError> {
+    text.map(|text| {
+        Mailbox::parse(text.as_ref())
+            .map_err(|problem| file.error_at(text.span(), format!("`{name}`: {problem}")))
+    })
+    .transpose()
+}
+
+fn check_names(file: &ManifestFile<'_>, manifest: &Manifest) -> Result<(), FolderError> {
+    for (name, meaning) in RESERVED_FIELDS {
+        if manifest.fields.get(name).is_some() {
+            return Err(file.error(format!("[fields] can't declare `{name}`: {meaning}")));
+        }
+    }
+    for name in &manifest.log.event {
+        if manifest.fields.get(name.as_ref()).is_none() {
+            let problem = format!("[log] names `{}`, which is no field", name.as_ref());
+            return Err(file.error_at(name.span(), problem));
+        }
+    }
+    for (name, value) in &manifest.headers {
+        check_header_name(name)
+            .map_err(|problem| file.error_at(value.span(), format!("[headers] {problem}")))?;
+    }
+    if manifest.headers.len() > MOST_HEADERS {
+        return Err(file.error(format!("[headers] has more than SES's {MOST_HEADERS}")));
+    }
+    Ok(())
 }
 
 /// On a line of its own, so that the query may end in a comment.
@@ -148,6 +193,15 @@ fn pick(from: &Map<String, Value>, names: &[String]) -> Map<String, Value> {
         .filter_map(|name| Some((name.clone(), from.get(name)?.clone())))
         .collect()
 }
+
+/// Fields that templates could not see.
+const RESERVED_FIELDS: [(&str, &str); 2] = [
+    ("type", "each event has it"),
+    ("subject", "in templates it is the finished subject"),
+];
+
+/// <https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_Message.html>
+const MOST_HEADERS: usize = 15;
 
 /// SES writes these itself, or takes them elsewhere in the request.
 const RESERVED_HEADERS: [&str; 12] = [

@@ -34,11 +34,11 @@ fn property(field: &Field) -> Value {
             max_length,
             one_of,
         } => {
-            // Postgres takes no NUL in a text.
+            // Postgres takes no NUL in a text. `\x00`, since not every dialect of regular expressions knows `\u0000`.
             let mut schema = json!({
                 "type": "string",
                 "minLength": min_length,
-                "pattern": "^[^\\u0000]*$",
+                "pattern": "^[^\\x00]*$",
             });
             if let Some(max_length) = max_length {
                 schema["maxLength"] = json!(max_length);

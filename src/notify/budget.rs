@@ -1,8 +1,8 @@
 //! How the time of an invocation is divided.
 //!
 //! ```text
-//!  claim          send             settle          answer
-//! |-----|------------------------|-----------------|----| deadline
+//!  claim          send             settle   come back  answer
+//! |-----|------------------------|-----------|---------|----| deadline
 //!  a record isn't started with less than START left
 //! ```
 
@@ -12,13 +12,16 @@ use crate::claim::Limits;
 use crate::clock::Deadline;
 
 /// For the answer to reach Lambda.
-pub(super) const ANSWER: Duration = Duration::from_millis(300);
-/// Kept for the commit of a sent email, before the answer.
-const SETTLE: Duration = Duration::from_millis(1200);
-/// With less than this a record is not started: it could not be finished.
-pub(super) const START: Duration = Duration::from_millis(2500);
-/// With less than this an email is not sent: its outcome would be unknown.
-const LEAST_SEND: Duration = Duration::from_millis(500);
+const ANSWER: Duration = Duration::from_millis(200);
+/// For telling SQS when failed messages come back, before the answer.
+const COME_BACK: Duration = Duration::from_millis(500);
+/// For the commit of a sent email, before that.
+const SETTLE: Duration = Duration::from_millis(800);
+/// With less than this a record is not started: SES could not answer in time, and the outcome of the send would
+/// be unknown.
+const START: Duration = Duration::from_secs(5);
+/// With less than this an email is not sent, for the same reason.
+const LEAST_SEND: Duration = Duration::from_secs(2);
 /// SES answers in well under a second; what takes longer than this is lost.
 const MOST_SEND: Duration = Duration::from_secs(10);
 /// A neighbour that holds the key is about to be done, or dead.
@@ -28,12 +31,17 @@ const MOST_STATEMENT: Duration = Duration::from_secs(5);
 
 /// When a record must be settled.
 pub(super) fn settled_by(deadline: Deadline) -> Deadline {
+    deadline.keeping(ANSWER + COME_BACK)
+}
+
+/// When SQS must have been told.
+pub(super) fn told_by(deadline: Deadline) -> Deadline {
     deadline.keeping(ANSWER)
 }
 
 /// When a send must have ended.
 pub(super) fn sent_by(deadline: Deadline) -> Deadline {
-    deadline.keeping(ANSWER + SETTLE)
+    settled_by(deadline).keeping(SETTLE)
 }
 
 /// How long a send may take, or `None` if there is too little time for one.
@@ -42,10 +50,20 @@ pub(super) fn send_timeout(deadline: Deadline) -> Option<Duration> {
     (timeout >= LEAST_SEND).then_some(timeout)
 }
 
+/// When a record must have been started.
+pub(super) fn started_by(deadline: Deadline) -> Deadline {
+    deadline.keeping(START)
+}
+
+/// When its claim must have ended.
+pub(super) fn claimed_by(deadline: Deadline) -> Deadline {
+    sent_by(deadline).keeping(LEAST_SEND)
+}
+
 /// What a claim may take that begins now.
 pub(super) fn claim_limits(deadline: Deadline) -> Limits {
     let send = sent_by(deadline).left_at_most(MOST_SEND);
-    let most = sent_by(deadline).left().saturating_sub(LEAST_SEND);
+    let most = claimed_by(deadline).left();
     let lock = MOST_LOCK.min(most / 2);
     let statement = (lock + MOST_STATEMENT).min(most);
     Limits {

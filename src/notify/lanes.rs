@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use crate::emails::Catalogue;
-use crate::receive::{Event, Malformed, Record};
+use crate::queue::Record;
+use crate::receive::{Event, Malformed};
 
 /// A record and what it was read as.
 pub(super) struct Item<'a> {

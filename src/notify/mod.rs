@@ -1,31 +1,31 @@
 //! `notify`: walks each record of a batch from the event to the settled email, and answers SQS.
 
-mod answer;
 mod budget;
 mod lanes;
+mod line;
 mod outcome;
 mod record;
 
-pub use answer::{Answer, Unreportable};
 pub use outcome::{Outcome, Refusal, Release};
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use aws_lambda_events::sqs::SqsBatchResponse;
 use futures_util::FutureExt as _;
-use futures_util::StreamExt as _;
-use futures_util::stream;
 use serde_json::Value;
 
 use crate::clock::Deadline;
-use crate::config::{MailConfig, NotifyConfig, RecipientPolicy};
+use crate::config::{ClaimConfig, MailConfig, NotifyConfig, RecipientPolicy};
 use crate::database::Connections;
 use crate::emails::Catalogue;
-use crate::receive::Batch;
+use crate::queue::{Answer, Batch, DeadLetter, DeadLetters, Queue, until_done};
 use crate::send::{Mailer, Pace, Sender};
 
-use lanes::Lane;
+use lanes::{Item, Lane};
+use line::Line;
+use record::Walk;
 
 /// What a warm sandbox keeps between invocations.
 pub struct Notifier {
@@ -34,8 +34,10 @@ pub struct Notifier {
     mailer: Mailer,
     mail: MailConfig,
     recipients: RecipientPolicy,
+    claim: ClaimConfig,
     pace: Pace,
-    max_in_flight: usize,
+    queue: Queue,
+    dead_letters: Option<DeadLetters>,
 }
 
 /// What a record's walk borrows.
@@ -50,15 +52,17 @@ impl Notifier {
     /// # Errors
     /// An email's folder is broken, or a root certificate can't be read.
     pub fn new(config: NotifyConfig, aws: &aws_config::SdkConfig) -> anyhow::Result<Self> {
-        let max_in_flight = config.claim.max_in_flight.get();
+        let most_connections = config.claim.max_in_flight.get();
         Ok(Self {
             catalogue: Catalogue::compiled_in()?,
-            connections: Connections::new(&config.database, max_in_flight)?,
+            connections: Connections::new(&config.database, most_connections)?,
             mailer: Mailer::new(aws, config.mail.configuration_set.clone()),
             mail: config.mail,
             recipients: config.recipients,
             pace: Pace::new(config.claim.max_send_rate),
-            max_in_flight,
+            claim: config.claim,
+            queue: Queue::new(aws),
+            dead_letters: config.dead_letter_queue_url.map(DeadLetters::new),
         })
     }
 
@@ -72,7 +76,7 @@ impl Notifier {
         payload: Value,
         deadline: Deadline,
         request_id: &str,
-    ) -> anyhow::Result<aws_lambda_events::sqs::SqsBatchResponse> {
+    ) -> anyhow::Result<SqsBatchResponse> {
         let batch = Batch::parse(payload)?;
         let answer = Answer::all_failed(&batch.records);
         let invocation = Invocation {
@@ -81,20 +85,19 @@ impl Notifier {
             deadline,
             request_id,
         };
-        let work = stream::iter(lanes::of(&batch.records, &self.catalogue))
-            .for_each_concurrent(self.max_in_flight, |lane| {
-                invocation.walk_lane(lane, &answer)
-            });
-        let cutoff = deadline.keeping(budget::ANSWER);
-        if tokio::time::timeout_at(cutoff.instant(), work)
-            .await
-            .is_err()
-        {
-            tracing::warn!(
-                request_id,
-                "the deadline came before the batch was done; what is not done is reported"
-            );
-        }
+        until_done(
+            lanes::of(&batch.records, &self.catalogue),
+            self.claim.max_in_flight.get(),
+            budget::settled_by(deadline),
+            |lane| invocation.walk_lane(lane, &answer),
+        )
+        .await;
+        self.queue
+            .bring_back(
+                &answer.come_backs(&batch.records),
+                budget::told_by(deadline),
+            )
+            .await;
         answer
             .into_response()
             .context("The batch can't be answered record by record")
@@ -106,25 +109,73 @@ impl Invocation<'_> {
     async fn walk_lane(&self, lane: Lane<'_>, answer: &Answer) {
         let mut stuck = false;
         for item in lane.items {
-            let mut walk = record::Walk::new(self, &item);
-            let outcome = if stuck {
+            let mut line = Line::new(&item, self.request_id);
+            let mut outcome = if stuck {
                 Outcome::Released(Release::BehindAFailure)
             } else {
-                // From here on the email has left; it can't fail any more.
-                let walked = AssertUnwindSafe(walk.run(&item, || answer.done(item.index)));
-                walked
-                    .catch_unwind()
-                    .await
-                    .unwrap_or(Outcome::Released(Release::Panicked))
+                self.outcome(&item, &mut line, answer).await
             };
+            if let Outcome::Refused(refusal) = outcome {
+                outcome = self.give_up(&item, refusal).await;
+            }
             if outcome.is_done() {
                 answer.done(item.index);
             } else {
                 stuck = true;
+                let in_doubt_wait = self.notifier.claim.in_doubt_wait;
+                let receive_count = item.record.receive_count;
+                if let Some(after) = outcome.comes_back_after(receive_count, in_doubt_wait) {
+                    answer.come_back(item.index, after);
+                }
             }
-            // Not even a fault in writing the line may touch the record or its neighbours.
-            let _ = std::panic::catch_unwind(AssertUnwindSafe(|| walk.log(&outcome)));
+            // Not even a fault in telling of it may touch the record or its neighbours.
+            let _ = std::panic::catch_unwind(AssertUnwindSafe(|| line.write(&outcome)));
         }
+    }
+
+    async fn outcome(&self, item: &Item<'_>, line: &mut Line, answer: &Answer) -> Outcome {
+        let event = match &item.event {
+            Ok(event) => event,
+            Err(malformed) => return Outcome::Refused(Refusal::Malformed(malformed.clone())),
+        };
+        let walk = Walk {
+            invocation: self,
+            event,
+            message_id: item.record.message_id.as_ref(),
+        };
+        // From SES's acceptance on nothing may fail the record.
+        let walked = AssertUnwindSafe(walk.run(line, || answer.done(item.index)));
+        walked
+            .catch_unwind()
+            .await
+            .unwrap_or(Outcome::Released(Release::Panicked))
+    }
+
+    /// Moves an event that can never be sent to the dead-letter queue, if there is one to move it to.
+    async fn give_up(&self, item: &Item<'_>, refusal: Refusal) -> Outcome {
+        let Some(dead_letters) = &self.notifier.dead_letters else {
+            return Outcome::Refused(refusal);
+        };
+        let detail = refusal.to_string();
+        let letter = DeadLetter {
+            record: item.record,
+            reason: refusal.reason(),
+            detail: &detail,
+            event_id: item.event.as_ref().ok().map(|event| event.key.as_str()),
+        };
+        let put = dead_letters.put(&self.notifier.queue, &letter);
+        let deadline = budget::settled_by(self.deadline);
+        let cause = match tokio::time::timeout_at(deadline.instant(), put).await {
+            Ok(Ok(())) => return Outcome::DeadLettered(refusal),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "no answer from SQS in time".to_owned(),
+        };
+        tracing::warn!(
+            message_id = item.record.message_id.as_ref().map(|id| id.as_str()),
+            cause,
+            "the message could not be moved to DEAD_LETTER_QUEUE_URL; it is reported, and the redrive policy moves it"
+        );
+        Outcome::Refused(refusal)
     }
 }
 

@@ -8,7 +8,7 @@ use super::event::Malformed;
 const MOST_ENVELOPES: usize = 3;
 
 /// The object inside all envelopes.
-pub(super) fn open(body: &str) -> Result<Map<String, Value>, Malformed> {
+pub(crate) fn open(body: &str) -> Result<Map<String, Value>, Malformed> {
     let mut object = parse(body)?;
     for _ in 0..MOST_ENVELOPES {
         object = if is_sns_notification(&object) {

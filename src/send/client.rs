@@ -1,4 +1,4 @@
-//! The client of SES: one attempt, no connection that outlives an invocation.
+//! The client of SES: no retries of the SDK, no connection that outlives an invocation.
 
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use aws_sdk_sesv2::types::{
 };
 use aws_smithy_http_client::tls;
 
+use crate::clock::Deadline;
 use crate::compose::Email;
 
 use super::SesMessageId;
@@ -18,6 +19,10 @@ use super::verdict::{Cause, SendVerdict, verdict};
 
 /// Connecting takes milliseconds; a connect that takes longer is known not to have sent anything.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Before the second and the third attempt, where there may be more than one. The transaction is held open
+/// meanwhile, so they are short; what needs longer comes back from the queue.
+const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_millis(1000)];
 
 /// What all invocations of this sandbox share.
 pub struct Mailer {
@@ -68,8 +73,24 @@ impl Mailer {
 }
 
 impl Sender<'_> {
-    /// Sends in one attempt; after `timeout` its outcome is unknown.
+    /// Sends the email. A request that SES certainly did not take, for a reason that passes, is repeated after
+    /// a short pause while there is time; any other is made once.
     pub async fn send(&self, email: &Email, timeout: Duration) -> SendVerdict {
+        let deadline = Deadline::after(timeout);
+        for pause in PAUSES {
+            let verdict = self.attempt(email, deadline.left()).await;
+            // Up to half is taken off at random: what was throttled together must not return together.
+            let pause = pause.mul_f64(1.0 - fastrand::f64() / 2.0);
+            if !matches!(verdict, SendVerdict::NotSent(_)) || deadline.left() < pause * 2 {
+                return verdict;
+            }
+            tokio::time::sleep(pause).await;
+        }
+        self.attempt(email, deadline.left()).await
+    }
+
+    /// One request; after `timeout` its outcome is unknown.
+    async fn attempt(&self, email: &Email, timeout: Duration) -> SendVerdict {
         let request = match self.request(email) {
             Ok(request) => request,
             Err(error) => {

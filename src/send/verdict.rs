@@ -32,7 +32,7 @@ pub struct Cause {
 }
 
 impl Cause {
-    pub fn new(code: impl Into<String>, detail: impl Into<String>) -> Self {
+    pub(crate) fn new(code: impl Into<String>, detail: impl Into<String>) -> Self {
         Self {
             code: code.into(),
             detail: detail.into(),

@@ -1,11 +1,13 @@
 //! The answer to SQS: which records it must hand out again.
 
 use std::cell::RefCell;
+use std::time::Duration;
 
 use aws_lambda_events::sqs::SqsBatchResponse;
 use thiserror::Error;
 
-use crate::receive::{MessageId, Record};
+use super::record::{MessageId, Record};
+use super::visibility::ComeBack;
 
 /// Fails by default: each record is reported unless it was said to be done.
 ///
@@ -17,6 +19,7 @@ pub struct Answer {
 struct Entry {
     message_id: Option<MessageId>,
     done: bool,
+    come_back: Option<Duration>,
 }
 
 /// Lambda takes an empty identifier for a failure of the whole batch, and a missing one for a success.
@@ -33,6 +36,7 @@ impl Answer {
             .map(|record| Entry {
                 message_id: record.message_id.clone(),
                 done: false,
+                come_back: None,
             })
             .collect();
         Self {
@@ -43,6 +47,26 @@ impl Answer {
     /// The record at this place of the batch must not come back.
     pub fn done(&self, index: usize) {
         self.records.borrow_mut()[index].done = true;
+    }
+
+    /// The record must come back, after this time rather than at the queue's visibility timeout.
+    pub fn come_back(&self, index: usize, after: Duration) {
+        self.records.borrow_mut()[index].come_back = Some(after);
+    }
+
+    /// What was said of when failed records come back.
+    pub fn come_backs<'r>(&self, records: &'r [Record]) -> Vec<ComeBack<'r>> {
+        self.records
+            .borrow()
+            .iter()
+            .zip(records)
+            .filter(|(entry, _)| !entry.done)
+            .filter_map(|(entry, record)| {
+                let after = entry.come_back?;
+                record.receipt_handle.as_ref()?;
+                Some(ComeBack { record, after })
+            })
+            .collect()
     }
 
     /// # Errors
@@ -68,7 +92,7 @@ impl Answer {
 mod tests {
     use serde_json::json;
 
-    use crate::receive::Batch;
+    use super::super::batch::Batch;
 
     use super::*;
 

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// SQS's id of a message; never empty, since an empty identifier in the answer fails the whole batch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,30 +32,50 @@ pub struct Record {
     pub message_id: Option<MessageId>,
     /// `None` where there is none or it is no text.
     pub body: Option<String>,
+    /// As it came, to be passed on unchanged.
+    pub message_attributes: Map<String, Value>,
     /// How often SQS has handed it out, this time included; 0 where that isn't known.
     pub receive_count: u32,
     /// The message group, on a FIFO queue.
     pub fifo_group: Option<String>,
+    pub receipt_handle: Option<String>,
+    pub queue_arn: Option<String>,
 }
 
 impl Record {
     pub(super) fn parse(record: Value) -> Self {
-        let text = |name: &str| record.get(name).and_then(Value::as_str);
+        let text = |name: &str| {
+            record
+                .get(name)
+                .and_then(Value::as_str)
+                .filter(|text| !text.is_empty())
+        };
         let attribute = |name: &str| {
             record
                 .get("attributes")
                 .and_then(|attributes| attributes.get(name))
                 .and_then(Value::as_str)
         };
+        let queue_arn = text("eventSourceARN");
         // A standard queue can have groups too (fair queues), without an order in them.
-        let fifo = text("eventSourceARN").is_some_and(|arn| arn.ends_with(".fifo"));
+        let fifo = queue_arn.is_some_and(|arn| arn.ends_with(".fifo"));
         Self {
             message_id: text("messageId").and_then(MessageId::parse),
-            body: text("body").map(str::to_owned),
+            body: record
+                .get("body")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
+            message_attributes: record
+                .get("messageAttributes")
+                .and_then(Value::as_object)
+                .cloned()
+                .unwrap_or_default(),
             receive_count: attribute("ApproximateReceiveCount")
                 .and_then(|count| count.parse().ok())
                 .unwrap_or(0),
             fifo_group: fifo.then(|| attribute("MessageGroupId").unwrap_or_default().to_owned()),
+            receipt_handle: text("receiptHandle").map(str::to_owned),
+            queue_arn: queue_arn.map(str::to_owned),
         }
     }
 }

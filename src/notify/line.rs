@@ -1,0 +1,172 @@
+//! The one line that each record leaves in the log, and what is counted of it.
+
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use crate::metrics::{Count, count};
+
+use super::lanes::Item;
+use super::outcome::{Outcome, Refusal, Release};
+
+/// What is known of a record so far; nothing in it is personal.
+pub(super) struct Line {
+    started: Instant,
+    request_id: String,
+    message_id: Option<String>,
+    event_id: Option<String>,
+    event_type: Option<String>,
+    receive_count: u32,
+    redirected: bool,
+    detail: Map<String, Value>,
+}
+
+impl Line {
+    pub fn new(item: &Item<'_>, request_id: &str) -> Self {
+        let event = item.event.as_ref().ok();
+        Self {
+            started: Instant::now(),
+            request_id: request_id.to_owned(),
+            message_id: item.record.message_id.as_ref().map(ToString::to_string),
+            event_id: event.map(|event| event.key.to_string()),
+            event_type: event.map(|event| event.event_type().to_owned()),
+            receive_count: item.record.receive_count,
+            redirected: false,
+            detail: event
+                .map(|event| event.folder.safe_event_fields(&event.fields))
+                .unwrap_or_default(),
+        }
+    }
+
+    /// Fields or columns that the email's folder names as safe to log.
+    pub fn tell(&mut self, safe: Map<String, Value>) {
+        self.detail.extend(safe);
+    }
+
+    pub fn redirected(&mut self) {
+        self.redirected = true;
+    }
+
+    pub fn write(&self, outcome: &Outcome) {
+        let Said {
+            ses_message_id,
+            reason,
+            code,
+            cause,
+        } = Said::by(outcome);
+        let detail = Value::Object(self.detail.clone()).to_string();
+        macro_rules! line {
+            ($level:ident, $message:literal) => {
+                tracing::$level!(
+                    outcome = outcome.name(),
+                    event_id = self.event_id,
+                    event_type = self.event_type,
+                    message_id = self.message_id,
+                    ses_message_id,
+                    reason,
+                    code,
+                    cause,
+                    receive_count = self.receive_count,
+                    redirected = self.redirected.then_some(true),
+                    elapsed_ms = self.started.elapsed().as_millis() as u64,
+                    request_id = self.request_id,
+                    detail,
+                    $message
+                )
+            };
+        }
+        match outcome {
+            Outcome::Sent(_) => {
+                count(Count::Sent);
+                line!(info, "email sent");
+            }
+            Outcome::Duplicate => {
+                count(Count::Duplicates);
+                line!(info, "duplicate: the event was handled before");
+            }
+            Outcome::Skipped => {
+                count(Count::Skipped);
+                line!(warn, "skipped: there is nobody to write to any more");
+            }
+            Outcome::Withheld => {
+                count(Count::Withheld);
+                line!(
+                    warn,
+                    "withheld: the recipient is not on RECIPIENT_ALLOW_LIST"
+                );
+            }
+            Outcome::Refused(_) => {
+                count(Count::Refused);
+                line!(error, "refused: the event can never be sent");
+            }
+            Outcome::DeadLettered(_) => {
+                count(Count::Refused);
+                count(Count::DeadLettered);
+                line!(
+                    error,
+                    "refused and moved to the dead-letter queue: the event can never be sent"
+                );
+            }
+            Outcome::Released(release) if release.passes() => {
+                count(Count::Released);
+                line!(warn, "released: the event comes back");
+            }
+            Outcome::Released(_) => {
+                count(Count::SetupErrors);
+                line!(error, "released: the event comes back, and needs you");
+            }
+            Outcome::Unknown(_) => {
+                count(Count::OutcomeUnknown);
+                line!(
+                    warn,
+                    "outcome unknown: SES may have sent it; the event comes back"
+                );
+            }
+        }
+    }
+}
+
+/// What an outcome has to say beyond its name.
+#[derive(Default)]
+struct Said<'a> {
+    ses_message_id: Option<&'a str>,
+    reason: Option<&'a str>,
+    code: Option<&'a str>,
+    cause: Option<String>,
+}
+
+impl<'a> Said<'a> {
+    fn by(outcome: &'a Outcome) -> Self {
+        match outcome {
+            Outcome::Sent(id) => Self {
+                ses_message_id: Some(id.as_str()),
+                ..Self::default()
+            },
+            Outcome::Refused(refusal) | Outcome::DeadLettered(refusal) => Self::refusal(refusal),
+            Outcome::Released(release) => Self::release(release),
+            Outcome::Unknown(cause) => Self {
+                code: Some(&cause.code),
+                cause: Some(cause.detail.clone()),
+                ..Self::default()
+            },
+            Outcome::Duplicate | Outcome::Skipped | Outcome::Withheld => Self::default(),
+        }
+    }
+
+    fn refusal(refusal: &'a Refusal) -> Self {
+        Self {
+            reason: Some(refusal.reason()),
+            code: refusal.code(),
+            cause: Some(refusal.to_string()),
+            ses_message_id: None,
+        }
+    }
+
+    fn release(release: &'a Release) -> Self {
+        Self {
+            reason: Some(release.reason()),
+            code: release.code(),
+            cause: Some(release.to_string()),
+            ses_message_id: None,
+        }
+    }
+}
