@@ -171,23 +171,57 @@ fn code(error: &SdkError<SendEmailError>) -> String {
     }
 }
 
-/// SES's message, or the chain of causes. SES quotes addresses in some messages; no word with an `@` is kept.
+/// SES's message, or the chain of causes.
 fn detail(error: &SdkError<SendEmailError>) -> String {
-    let text = match error.message() {
-        Some(message) => message.to_owned(),
+    match error.message() {
+        Some(message) => without_addresses(message).to_owned(),
         None => sources(error)
             .map(ToString::to_string)
             .collect::<Vec<_>>()
             .join(": "),
-    };
-    text.split_whitespace()
-        .map(|word| {
-            if word.contains('@') {
-                "(address)"
-            } else {
-                word
-            }
-        })
-        .collect::<Vec<_>>()
-        .join(" ")
+    }
+}
+
+/// SES quotes whom a message is about at its end, names too: "... failed the check in region EU-WEST-1: Sam
+/// <sam@example.com>". Such an end is cut off.
+fn without_addresses(message: &str) -> &str {
+    match message.find('@') {
+        None => message,
+        Some(at) => match message[..at].rfind(": ") {
+            Some(end) => &message[..end],
+            None => "its message quotes an address",
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ses_quotes_of_addresses_and_names_is_cut_off() {
+        for (message, kept) in [
+            (
+                "Maximum sending rate exceeded.",
+                "Maximum sending rate exceeded.",
+            ),
+            (
+                "Email address is not verified. The following identities failed the check in region \
+                 EU-WEST-1: Sam Smith <sam@example.com>, eve@example.com",
+                "Email address is not verified. The following identities failed the check in region \
+                 EU-WEST-1",
+            ),
+            (
+                "User: arn:aws:sts::1:role is not authorized to perform: ses:SendEmail on resource: \
+                 arn:aws:ses:eu-west-1:1:identity/sam@example.com",
+                "User: arn:aws:sts::1:role is not authorized to perform: ses:SendEmail on resource",
+            ),
+            (
+                "Sam <sam@example.com> is blocked",
+                "its message quotes an address",
+            ),
+        ] {
+            assert_eq!(without_addresses(message), kept);
+        }
+    }
 }

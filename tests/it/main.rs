@@ -1,1 +1,26 @@
-//! Integration tests.
+//! The function from outside: the real binary as its own process, over a stand-in of Lambda's Runtime API, real
+//! Postgres, and an SES that does what a test says.
+//!
+//! Tests wait for signals, never for time to pass: a request has arrived at SES, a message has passed the proxy, a
+//! session waits for a lock, a log line is there. Where time itself is what a test is about, it is a deadline.
+
+mod addresses;
+mod batch;
+mod command_line;
+mod commit;
+mod configuration;
+mod content;
+mod deadline;
+mod duplicates;
+mod events;
+mod failed_sends;
+mod fifo;
+mod frozen;
+mod logs;
+mod migrate;
+mod queue;
+mod recipients;
+mod request;
+mod round_trips;
+mod send_rate;
+mod support;

@@ -1,0 +1,34 @@
+# What this project does, and how. `make help` lists it.
+
+PYTHON ?= python3
+VENV := .venv/bin/python
+POSTGRES := $(VENV) local/postgres.py run
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check emails storm figures build
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+setup: ## Bring .venv to what local/requirements.txt says
+	@$(PYTHON) local/install.py
+
+demo: setup ## Deploy onto a local AWS, send events, show the emails (KEEP=1 leaves it running)
+	@$(VENV) local/demo.py $(if $(KEEP),--keep)
+
+test: setup ## Run everything: lints, unit, integration and end-to-end tests
+	@$(VENV) tests/run.py
+
+check: setup ## Run only what takes seconds: formatting, clippy, unit tests
+	cargo fmt --check
+	cargo clippy --all-targets -- --deny warnings
+	cargo test --lib
+
+emails: setup ## Write each email's event.schema.json, and previews to target/emails
+	@$(POSTGRES) -- cargo run --quiet --example emails
+
+figures: setup ## Measure the release binary: size, start, memory after 1,000 emails
+	@$(VENV) local/figures.py
+
+build: setup ## Build what `sam deploy` uploads
+	.venv/bin/sam build

@@ -1,0 +1,189 @@
+//! The schema: made by `migrate`, once, whoever asks and however often.
+
+use serde_json::{Value, json};
+
+use crate::support::by_hand;
+use crate::support::database::Database;
+use crate::support::environment::Environment;
+use crate::support::lambda::Sandbox;
+use crate::support::ses::Ses;
+
+/// Applies the migrations by hand, and gives the answer.
+async fn migrate(database: &Database) -> Value {
+    let run = by_hand::run(
+        &Environment::migrate(&database.url()),
+        &["migrate", "-"],
+        "{}",
+    )
+    .await;
+    assert!(run.success, "{run:?}");
+    serde_json::from_str(&run.stdout).expect("the answer alone on standard output")
+}
+
+#[track_caller]
+fn applied(answer: &Value) -> usize {
+    answer["applied"]
+        .as_array()
+        .unwrap_or_else(|| panic!("no list in {answer}"))
+        .len()
+}
+
+#[tokio::test]
+async fn migrate_makes_the_tables_and_tells_the_version() {
+    let database = Database::create_empty().await;
+
+    let answer = migrate(&database).await;
+
+    assert!(applied(&answer) > 0, "{answer}");
+    assert!(
+        answer["schema_version"]
+            .as_u64()
+            .is_some_and(|version| version > 0),
+        "{answer}"
+    );
+    database.assert_claims(&[]).await;
+    database
+        .query(
+            "SELECT event_id, ses_message_id, kind, occurred_at, detail FROM email_feedback",
+            &[],
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn the_ledger_has_the_columns_that_other_programs_rely_on() {
+    let database = Database::create().await;
+    let columns = "SELECT column_name::text, data_type::text, character_maximum_length::int, is_nullable::text \
+                   FROM information_schema.columns \
+                   WHERE table_name = 'processed_events' AND table_schema = current_schema";
+    let columns: Vec<(String, String, Option<i32>, String)> = database
+        .query(columns, &[])
+        .await
+        .iter()
+        .map(|row| (row.get(0), row.get(1), row.get(2), row.get(3)))
+        .collect();
+
+    let expected = [
+        ("event_id", "character varying", Some(64), "NO"),
+        ("event_type", "character varying", Some(100), "NO"),
+        ("processed_at", "timestamp with time zone", None, "NO"),
+        ("outcome", "text", None, "NO"),
+        ("ses_message_id", "text", None, "YES"),
+        ("settled_by", "text", None, "NO"),
+        ("payload_sha256", "bytea", None, "NO"),
+    ];
+    for (name, kind, length, nullable) in expected {
+        let column = (
+            name.to_owned(),
+            kind.to_owned(),
+            length,
+            nullable.to_owned(),
+        );
+        assert!(columns.contains(&column), "no {column:?} in {columns:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_second_migrate_applies_nothing() {
+    let database = Database::create_empty().await;
+
+    let first = migrate(&database).await;
+    let second = migrate(&database).await;
+
+    assert_eq!(
+        second,
+        json!({ "applied": [], "schema_version": first["schema_version"] })
+    );
+}
+
+#[tokio::test]
+async fn migrates_at_the_same_moment_are_harmless() {
+    let database = Database::create_empty().await;
+
+    let answers = tokio::join!(
+        migrate(&database),
+        migrate(&database),
+        migrate(&database),
+        migrate(&database)
+    );
+
+    let counts = [&answers.0, &answers.1, &answers.2, &answers.3].map(applied);
+    assert_eq!(
+        counts.iter().filter(|count| **count > 0).count(),
+        1,
+        "{answers:?}"
+    );
+}
+
+#[tokio::test]
+async fn migrate_answers_in_lambda_whatever_it_is_sent() {
+    let database = Database::create_empty().await;
+    let sandbox = Sandbox::start_function("migrate", &Environment::migrate(&database.url())).await;
+
+    for (payload, count) in [
+        (json!({}), 1),
+        (Value::Null, 0),
+        (json!({ "RequestType": "Update" }), 0),
+        (json!([]), 0),
+    ] {
+        let answer = sandbox.try_invoke(payload).await.expect("an answer");
+        assert_eq!(applied(&answer).min(1), count, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn migrate_says_why_it_cannot() {
+    let database = Database::create_empty().await;
+    database
+        .execute("CREATE TABLE processed_events (unlike int)")
+        .await;
+    let sandbox = Sandbox::start_function("migrate", &Environment::migrate(&database.url())).await;
+
+    let failure = sandbox
+        .try_invoke(json!({}))
+        .await
+        .expect_err("the table is in the way");
+
+    assert!(
+        failure.message().contains("processed_events"),
+        "{}",
+        failure.message()
+    );
+}
+
+#[tokio::test]
+async fn the_tables_are_in_the_schema_that_the_search_path_names_first() {
+    let database = Database::create_empty().await;
+    // The second schema has a ledger already, which is somebody else's.
+    let search_path = "ALTER ROLE CURRENT_USER SET search_path = \"$user\", public";
+    database.execute(search_path).await;
+
+    let answer = migrate(&database).await;
+
+    assert!(applied(&answer) > 0, "{answer}");
+    let tables = "SELECT table_name::text FROM information_schema.tables \
+                  WHERE table_schema = current_user";
+    let tables = database.query(tables, &[]).await;
+    let tables: Vec<String> = tables.iter().map(|row| row.get(0)).collect();
+    for table in ["email_feedback", "processed_events"] {
+        assert!(
+            tables.iter().any(|name| name == table),
+            "no {table} among {tables:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn notify_without_a_schema_reports_its_records() {
+    use crate::support::event::{Record, batch, interview};
+    let database = Database::create_empty().await;
+    let ses = Ses::start().await;
+    let sandbox = Sandbox::start(&Environment::notify(&database.url(), &ses)).await;
+
+    sandbox
+        .invoke(batch([Record::new("m-1", &interview("early"))]))
+        .await
+        .assert_failed(&["m-1"]);
+
+    ses.assert_requests(0);
+}

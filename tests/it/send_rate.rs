@@ -1,0 +1,58 @@
+//! `SES_MAX_SEND_RATE`: as many emails a second as this sandbox may send, and no more.
+
+use std::time::Duration;
+
+use crate::support::event::{Record, batch, interview};
+use crate::support::world::World;
+
+fn events(count: usize) -> serde_json::Value {
+    batch((1..=count).map(|number| {
+        Record::new(
+            &format!("m-{number}"),
+            &interview(&format!("event-{number}")),
+        )
+    }))
+}
+
+#[tokio::test]
+async fn no_more_emails_a_second_leave_than_the_rate_allows() {
+    let world = World::start_with(|environment| environment.with("SES_MAX_SEND_RATE", "10")).await;
+
+    world.sandbox.invoke(events(25)).await.assert_none_failed();
+
+    let emails = world.ses.emails();
+    let took = emails[24].at - emails[0].at;
+    // At ten a second the 25th follows 2.4 s after the first; a second's worth may have been saved up.
+    assert!(
+        took >= Duration::from_millis(1400),
+        "25 emails left within {took:?}"
+    );
+}
+
+#[tokio::test]
+async fn what_the_rate_leaves_no_time_for_is_reported() {
+    let world = World::start_with(|environment| environment.with("SES_MAX_SEND_RATE", "1")).await;
+
+    let answer = world
+        .sandbox
+        .invoke_within(events(20), Duration::from_secs(9))
+        .await;
+
+    let sent = world.ses.emails().len();
+    assert!(sent > 0 && sent < 20, "{sent} sent");
+    assert_eq!(
+        sent + answer.failed.len(),
+        20,
+        "each record is either sent or reported"
+    );
+    assert_eq!(world.database.claims().await.len(), sent);
+}
+
+#[tokio::test]
+async fn without_a_rate_nothing_is_held_back() {
+    let world = World::start_with(|environment| environment.with("SES_MAX_SEND_RATE", "0")).await;
+
+    world.sandbox.invoke(events(25)).await.assert_none_failed();
+
+    world.ses.assert_emails(25);
+}

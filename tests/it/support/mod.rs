@@ -1,0 +1,18 @@
+//! What stands around the function in production, as far as the function can tell: Lambda, SES, Postgres and the
+//! network before it. The binary under test is the real one, in a process of its own.
+
+pub mod by_hand;
+pub mod database;
+pub mod environment;
+pub mod event;
+pub mod gate;
+pub mod http;
+pub mod lambda;
+pub mod logs;
+pub mod mail;
+pub mod patience;
+pub mod proxy;
+pub mod runtime_api;
+pub mod ses;
+pub mod sqs;
+pub mod world;

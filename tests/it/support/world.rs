@@ -1,0 +1,66 @@
+//! The world in which most tests begin: a job board, an SES that accepts, an SQS, and one sandbox that waits for work.
+
+use super::database::{Database, server_port};
+use super::environment::Environment;
+use super::lambda::Sandbox;
+use super::proxy::Proxy;
+use super::ses::Ses;
+use super::sqs::Sqs;
+
+pub struct World {
+    pub database: Database,
+    pub ses: Ses,
+    pub sqs: Sqs,
+    pub sandbox: Sandbox,
+    /// Of the sandbox.
+    pub environment: Environment,
+}
+
+impl World {
+    pub async fn start() -> Self {
+        Self::start_with(|environment| environment).await
+    }
+
+    /// With a change to the function's environment.
+    pub async fn start_with(change: impl FnOnce(Environment) -> Environment) -> Self {
+        Self::start_with_sqs(|environment, _| change(environment)).await
+    }
+
+    pub async fn start_with_sqs(change: impl FnOnce(Environment, &Sqs) -> Environment) -> Self {
+        let database = Database::create().await;
+        let url = database.url();
+        Self::on(database, &url, change).await
+    }
+
+    /// With a proxy between the function and Postgres.
+    pub async fn start_with_proxy() -> (Self, Proxy) {
+        let database = Database::create().await;
+        let proxy = Proxy::start(server_port()).await;
+        let url = database.url_at(proxy.port());
+        let world = Self::on(database, &url, |environment, _| environment).await;
+        (world, proxy)
+    }
+
+    async fn on(
+        database: Database,
+        url: &str,
+        change: impl FnOnce(Environment, &Sqs) -> Environment,
+    ) -> Self {
+        let (ses, sqs) = (Ses::start().await, Sqs::start().await);
+        let environment = Environment::notify(url, &ses).with("AWS_ENDPOINT_URL_SQS", &sqs.url());
+        let environment = change(environment, &sqs);
+        let sandbox = Sandbox::start(&environment).await;
+        Self {
+            database,
+            ses,
+            sqs,
+            sandbox,
+            environment,
+        }
+    }
+
+    /// Another worker on the same queue.
+    pub async fn another_sandbox(&self) -> Sandbox {
+        Sandbox::start(&self.environment).await
+    }
+}
