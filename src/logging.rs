@@ -182,7 +182,7 @@ impl Visit for Line {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::io::Write;
     use std::sync::{Arc, Mutex};
 
@@ -213,15 +213,24 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_line_is_one_flat_json_object_and_a_folder_cannot_overwrite_our_fields() {
+    /// What `work` logs in Lambda's form.
+    pub(crate) fn lines_of(work: impl FnOnce()) -> Vec<Map<String, Value>> {
         let lines = Lines::default();
         let subscriber = tracing_subscriber::registry().with(
             tracing_subscriber::fmt::layer()
                 .event_format(JsonLine)
                 .with_writer(lines.clone()),
         );
-        tracing::subscriber::with_default(subscriber, || {
+        tracing::subscriber::with_default(subscriber, work);
+        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn a_line_is_one_flat_json_object_and_a_folder_cannot_overwrite_our_fields() {
+        let mut lines = lines_of(|| {
             let detail = json!({ "application_id": 3, "outcome": "faked", "level": "faked" });
             tracing::info!(
                 outcome = "sent",
@@ -232,9 +241,8 @@ mod tests {
                 "email sent"
             );
         });
-        let line = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
-        assert_eq!(line.matches('\n').count(), 1);
-        let mut line: Map<String, Value> = serde_json::from_str(&line).unwrap();
+        assert_eq!(lines.len(), 1);
+        let mut line = lines.remove(0);
         assert!(
             line.remove("timestamp")
                 .unwrap()

@@ -103,6 +103,11 @@ fn environment() -> Environment<'static> {
     );
     // Its debug output would show values.
     environment.set_debug(false);
+    #[cfg(test)]
+    environment.add_filter("panic_if_asked", |value: String| {
+        assert_ne!(value, "panic", "as asked");
+        value
+    });
     environment.set_auto_escape_callback(|name| {
         if name.ends_with(".html") {
             AutoEscape::Html

@@ -4,6 +4,7 @@
 //! record of the side effect.
 
 mod kind;
+mod line;
 mod notification;
 mod outcome;
 mod record;
@@ -25,6 +26,7 @@ use crate::config::DatabaseConfig;
 use crate::database::Connections;
 use crate::queue::{Answer, Batch, Queue, Record, until_done};
 
+use line::Line;
 use outcome::Outcome;
 
 /// Notifications handled at once; each takes a connection for milliseconds.
@@ -63,10 +65,11 @@ impl Feedback {
         let batch = Batch::parse(payload)?;
         let answer = Answer::all_failed(&batch.records);
         let recorded_by = deadline.keeping(ANSWER + COME_BACK);
+        let cut_off = deadline.keeping(ANSWER + COME_BACK / 2);
         until_done(
             batch.records.iter().enumerate(),
             AT_ONCE,
-            recorded_by,
+            cut_off,
             |(index, record)| self.handle_record(index, record, &answer, recorded_by, request_id),
         )
         .await;
@@ -86,28 +89,23 @@ impl Feedback {
         deadline: Deadline,
         request_id: &str,
     ) {
-        let notification = Notification::parse(record.body.as_deref());
-        let recorded = AssertUnwindSafe(self.record(notification.as_ref(), deadline));
-        let outcome = recorded.catch_unwind().await.unwrap_or(Outcome::Panicked);
+        let mut line = Line::new(record, request_id);
+        let recorded = AssertUnwindSafe(self.record(record, &mut line, deadline)).catch_unwind();
+        let outcome = recorded.await.unwrap_or(Outcome::Panicked);
         if outcome.is_done() {
             answer.done(index);
         } else if let Some(after) = outcome.comes_back_after(record.receive_count) {
             answer.come_back(index, after);
         }
-        let written = || outcome::write(&outcome, record, notification.as_ref().ok(), request_id);
         // Not even a fault in telling of it may touch the record or its neighbours.
-        let _ = std::panic::catch_unwind(AssertUnwindSafe(written));
+        let _ = std::panic::catch_unwind(AssertUnwindSafe(|| line.end(&outcome)));
     }
 
-    async fn record(
-        &self,
-        notification: Result<&Notification, &NotANotification>,
-        deadline: Deadline,
-    ) -> Outcome {
-        let notification = match notification {
-            Ok(notification) => notification,
+    async fn record(&self, record: &Record, line: &mut Line<'_>, deadline: Deadline) -> Outcome {
+        let notification = match Notification::parse(record.body.as_deref()) {
+            Ok(notification) => line.tell(notification),
             Err(NotANotification::Greeting) => return Outcome::Greeting,
-            Err(problem) => return Outcome::Malformed(problem.clone()),
+            Err(problem) => return Outcome::Malformed(problem),
         };
         let recorded = self
             .connections

@@ -34,6 +34,11 @@ pub(super) fn settled_by(deadline: Deadline) -> Deadline {
     deadline.keeping(ANSWER + COME_BACK)
 }
 
+/// When work on the records is dropped, should it not have ended by itself.
+pub(super) fn cut_off(deadline: Deadline) -> Deadline {
+    deadline.keeping(ANSWER + COME_BACK / 2)
+}
+
 /// When SQS must have been told.
 pub(super) fn told_by(deadline: Deadline) -> Deadline {
     deadline.keeping(ANSWER)

@@ -1,17 +1,29 @@
 //! Which records of a batch wait for one another.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::emails::Catalogue;
 use crate::queue::Record;
 use crate::receive::{Event, Malformed};
+
+use super::line::Line;
 
 /// A record and what it was read as.
 pub(super) struct Item<'a> {
     /// Its place in the batch.
     pub index: usize,
     pub record: &'a Record,
-    pub event: Result<Event<'a>, Malformed>,
+    pub event: Result<Event<'a>, Unread>,
+    pub line: Line,
+}
+
+/// Why a record was not read as an event.
+#[derive(Debug)]
+pub(super) enum Unread {
+    Malformed(Malformed),
+    /// A fault of ours.
+    Panicked,
 }
 
 /// Records that are handled one after another, in their order: those of one message group on a FIFO queue,
@@ -27,11 +39,15 @@ enum LaneKey<'a> {
     Alone(usize),
 }
 
-pub(super) fn of<'a>(records: &'a [Record], catalogue: &'a Catalogue) -> Vec<Lane<'a>> {
+pub(super) fn of<'a>(
+    records: &'a [Record],
+    catalogue: &'a Catalogue,
+    request_id: &str,
+) -> Vec<Lane<'a>> {
     let mut lanes = Vec::<Lane<'a>>::new();
     let mut places = HashMap::new();
     for (index, record) in records.iter().enumerate() {
-        let event = Event::parse(record.body.as_deref(), catalogue);
+        let event = read(record, catalogue);
         let key = match (&record.fifo_group, &event) {
             (Some(group), _) => LaneKey::Group(group),
             (None, Ok(event)) => LaneKey::Event(event.key.as_str().to_owned()),
@@ -44,8 +60,98 @@ pub(super) fn of<'a>(records: &'a [Record], catalogue: &'a Catalogue) -> Vec<Lan
         lanes[place].items.push(Item {
             index,
             record,
+            line: Line::new(record, event.as_ref().ok(), request_id),
             event,
         });
     }
     lanes
+}
+
+/// A fault of ours that one record brings to light must not touch its neighbours.
+fn read<'a>(record: &Record, catalogue: &'a Catalogue) -> Result<Event<'a>, Unread> {
+    let parse = || Event::parse(record.body.as_deref(), catalogue);
+    match catch_unwind(AssertUnwindSafe(parse)) {
+        Ok(event) => event.map_err(Unread::Malformed),
+        Err(_) => Err(Unread::Panicked),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::queue::Batch;
+
+    use super::*;
+
+    /// A folder whose key panics for the id `panic`.
+    fn catalogue() -> Catalogue {
+        Catalogue::load(&[
+            (
+                "test.event/email.toml",
+                "idempotency_key = \"{{ event_id | panic_if_asked }}\"\n[fields]\nevent_id = { type = \"key\" }\n",
+            ),
+            ("test.event/recipient.sql", "SELECT 1"),
+            ("test.event/subject.txt", "subject"),
+            ("test.event/body.html", "html"),
+            ("test.event/body.txt", "text"),
+        ])
+        .unwrap()
+    }
+
+    fn records(of: &[(&str, Option<&str>)]) -> Vec<Record> {
+        let records = of
+            .iter()
+            .map(|(event_id, group)| {
+                json!({
+                    "messageId": "m",
+                    "body": json!({ "type": "test.event", "event_id": event_id }).to_string(),
+                    "attributes": { "MessageGroupId": group },
+                    "eventSourceARN": if group.is_some() { "arn:queue.fifo" } else { "arn:queue" },
+                })
+            })
+            .collect::<Vec<_>>();
+        Batch::parse(json!({ "Records": records })).unwrap().records
+    }
+
+    fn indices(lanes: &[Lane<'_>]) -> Vec<Vec<usize>> {
+        lanes
+            .iter()
+            .map(|lane| lane.items.iter().map(|item| item.index).collect())
+            .collect()
+    }
+
+    #[test]
+    fn records_of_one_key_share_a_lane_and_others_run_beside_them() {
+        let catalogue = catalogue();
+        let records = records(&[("a", None), ("b", None), ("a", None)]);
+        assert_eq!(
+            indices(&of(&records, &catalogue, "")),
+            [vec![0, 2], vec![1]]
+        );
+    }
+
+    #[test]
+    fn on_a_fifo_queue_the_group_is_the_lane() {
+        let catalogue = catalogue();
+        let records = records(&[("a", Some("1")), ("a", Some("2")), ("b", Some("1"))]);
+        assert_eq!(
+            indices(&of(&records, &catalogue, "")),
+            [vec![0, 2], vec![1]]
+        );
+    }
+
+    #[test]
+    fn a_panic_while_a_record_is_read_does_not_touch_its_neighbours() {
+        let catalogue = catalogue();
+        let records = records(&[("a", None), ("panic", None), ("b", None)]);
+        let lanes = of(&records, &catalogue, "");
+        let read = lanes
+            .iter()
+            .flat_map(|lane| &lane.items)
+            .map(|item| item.event.is_ok())
+            .collect::<Vec<_>>();
+        assert_eq!(read, [true, false, true]);
+        assert!(matches!(lanes[1].items[0].event, Err(Unread::Panicked)));
+    }
 }

@@ -4,11 +4,15 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use crate::metrics::{Count, count};
+use crate::queue::Record;
+use crate::receive::Event;
+use crate::send::SesMessageId;
 
-use super::lanes::Item;
 use super::outcome::{Outcome, Refusal, Release};
 
 /// What is known of a record so far; nothing in it is personal.
+///
+/// Dropped before its end, when the batch is cut off, it writes what is true then.
 pub(super) struct Line {
     started: Instant,
     request_id: String,
@@ -18,23 +22,31 @@ pub(super) struct Line {
     receive_count: u32,
     redirected: bool,
     detail: Map<String, Value>,
+    accepted: Option<SesMessageId>,
+    ended: bool,
 }
 
 impl Line {
-    pub fn new(item: &Item<'_>, request_id: &str) -> Self {
-        let event = item.event.as_ref().ok();
+    pub fn new(record: &Record, event: Option<&Event<'_>>, request_id: &str) -> Self {
         Self {
             started: Instant::now(),
             request_id: request_id.to_owned(),
-            message_id: item.record.message_id.as_ref().map(ToString::to_string),
+            message_id: record.message_id.as_ref().map(ToString::to_string),
             event_id: event.map(|event| event.key.to_string()),
             event_type: event.map(|event| event.event_type().to_owned()),
-            receive_count: item.record.receive_count,
+            receive_count: record.receive_count,
             redirected: false,
             detail: event
                 .map(|event| event.folder.safe_event_fields(&event.fields))
                 .unwrap_or_default(),
+            accepted: None,
+            ended: false,
         }
+    }
+
+    /// The record's turn has come.
+    pub fn begin(&mut self) {
+        self.started = Instant::now();
     }
 
     /// Fields or columns that the email's folder names as safe to log.
@@ -46,7 +58,25 @@ impl Line {
         self.redirected = true;
     }
 
-    pub fn write(&self, outcome: &Outcome) {
+    /// SES has the email.
+    pub fn accepted(&mut self, id: &SesMessageId) {
+        self.accepted = Some(id.clone());
+    }
+
+    /// What is true of a record whose walk was cut short.
+    pub fn cut_short(&self, why: Release) -> Outcome {
+        match &self.accepted {
+            Some(id) => Outcome::Sent(id.clone()),
+            None => Outcome::Released(why),
+        }
+    }
+
+    pub fn end(&mut self, outcome: &Outcome) {
+        self.ended = true;
+        self.write(outcome);
+    }
+
+    fn write(&self, outcome: &Outcome) {
         let Said {
             ses_message_id,
             reason,
@@ -125,6 +155,14 @@ impl Line {
     }
 }
 
+impl Drop for Line {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.end(&self.cut_short(Release::CutOff));
+        }
+    }
+}
+
 /// What an outcome has to say beyond its name.
 #[derive(Default)]
 struct Said<'a> {
@@ -168,5 +206,44 @@ impl<'a> Said<'a> {
             cause: Some(release.to_string()),
             ses_message_id: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::logging::tests::lines_of;
+    use crate::queue::Batch;
+
+    use super::*;
+
+    fn line() -> Line {
+        let batch = json!({ "Records": [{ "messageId": "m-1", "body": "" }] });
+        Line::new(&Batch::parse(batch).unwrap().records[0], None, "r-1")
+    }
+
+    #[test]
+    fn a_record_that_is_cut_off_leaves_its_line() {
+        let lines = lines_of(|| drop(line()));
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0]["outcome"], "released");
+        assert_eq!(lines[0]["reason"], "cut_off");
+        assert_eq!(lines[0]["message_id"], "m-1");
+    }
+
+    #[test]
+    fn a_record_that_is_cut_off_after_ses_accepted_is_sent() {
+        let lines = lines_of(|| line().accepted(&SesMessageId::parse("ses-1").unwrap()));
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0]["outcome"], "sent");
+        assert_eq!(lines[0]["ses_message_id"], "ses-1");
+    }
+
+    #[test]
+    fn a_record_that_ended_leaves_one_line() {
+        let lines = lines_of(|| line().end(&Outcome::Duplicate));
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0]["outcome"], "duplicate");
     }
 }

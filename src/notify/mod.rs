@@ -23,8 +23,7 @@ use crate::emails::Catalogue;
 use crate::queue::{Answer, Batch, DeadLetter, DeadLetters, Queue, until_done};
 use crate::send::{Mailer, Pace, Sender};
 
-use lanes::{Item, Lane};
-use line::Line;
+use lanes::{Item, Lane, Unread};
 use record::Walk;
 
 /// What a warm sandbox keeps between invocations.
@@ -45,7 +44,6 @@ struct Invocation<'a> {
     notifier: &'a Notifier,
     sender: Sender<'a>,
     deadline: Deadline,
-    request_id: &'a str,
 }
 
 impl Notifier {
@@ -83,12 +81,11 @@ impl Notifier {
             notifier: self,
             sender: self.mailer.for_invocation(),
             deadline,
-            request_id,
         };
         until_done(
-            lanes::of(&batch.records, &self.catalogue),
+            lanes::of(&batch.records, &self.catalogue, request_id),
             self.claim.max_in_flight.get(),
-            budget::settled_by(deadline),
+            budget::cut_off(deadline),
             |lane| invocation.walk_lane(lane, &answer),
         )
         .await;
@@ -108,12 +105,12 @@ impl Invocation<'_> {
     /// One after another; once a record stays on the queue, the rest of the lane does too.
     async fn walk_lane(&self, lane: Lane<'_>, answer: &Answer) {
         let mut stuck = false;
-        for item in lane.items {
-            let mut line = Line::new(&item, self.request_id);
+        for mut item in lane.items {
+            item.line.begin();
             let mut outcome = if stuck {
                 Outcome::Released(Release::BehindAFailure)
             } else {
-                self.outcome(&item, &mut line, answer).await
+                self.outcome(&mut item, answer).await
             };
             if let Outcome::Refused(refusal) = outcome {
                 outcome = self.give_up(&item, refusal).await;
@@ -129,14 +126,17 @@ impl Invocation<'_> {
                 }
             }
             // Not even a fault in telling of it may touch the record or its neighbours.
-            let _ = std::panic::catch_unwind(AssertUnwindSafe(|| line.write(&outcome)));
+            let _ = std::panic::catch_unwind(AssertUnwindSafe(|| item.line.end(&outcome)));
         }
     }
 
-    async fn outcome(&self, item: &Item<'_>, line: &mut Line, answer: &Answer) -> Outcome {
+    async fn outcome(&self, item: &mut Item<'_>, answer: &Answer) -> Outcome {
         let event = match &item.event {
             Ok(event) => event,
-            Err(malformed) => return Outcome::Refused(Refusal::Malformed(malformed.clone())),
+            Err(Unread::Malformed(malformed)) => {
+                return Outcome::Refused(Refusal::Malformed(malformed.clone()));
+            }
+            Err(Unread::Panicked) => return Outcome::Released(Release::Panicked),
         };
         let walk = Walk {
             invocation: self,
@@ -144,11 +144,11 @@ impl Invocation<'_> {
             message_id: item.record.message_id.as_ref(),
         };
         // From SES's acceptance on nothing may fail the record.
-        let walked = AssertUnwindSafe(walk.run(line, || answer.done(item.index)));
+        let on_accepted = || answer.done(item.index);
+        let walked = AssertUnwindSafe(walk.run(&mut item.line, on_accepted)).catch_unwind();
         walked
-            .catch_unwind()
             .await
-            .unwrap_or(Outcome::Released(Release::Panicked))
+            .unwrap_or_else(|_| item.line.cut_short(Release::Panicked))
     }
 
     /// Moves an event that can never be sent to the dead-letter queue, if there is one to move it to.

@@ -66,6 +66,8 @@ pub enum Release {
     DatabaseSetup(Cause),
     #[error("the email's folder is broken: {0}")]
     Folder(String),
+    #[error("the deadline came while it was handled")]
+    CutOff,
     #[error("its handling panicked")]
     Panicked,
 }
@@ -148,6 +150,7 @@ impl Release {
             Self::Database(_) => "database",
             Self::DatabaseSetup(_) => "database_setup",
             Self::Folder(_) => "broken_folder",
+            Self::CutOff => "cut_off",
             Self::Panicked => "panic",
         }
     }

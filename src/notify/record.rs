@@ -86,6 +86,7 @@ impl Walk<'_> {
         match self.invocation.sender.send(&email, timeout).await {
             SendVerdict::Accepted(id) => {
                 on_accepted();
+                line.accepted(&id);
                 self.settle(*claimed, &id).await;
                 Ok(Outcome::Sent(id))
             }
