@@ -35,8 +35,8 @@ def install() -> None:
         venv.create(VENV, with_pip=True, clear=True)
     except subprocess.CalledProcessError:
         sys.exit("This Python cannot make a virtual environment. On Debian or Ubuntu: apt-get install python3-venv")
-    pip = [VENV / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet"]
-    if subprocess.run([*pip, "install", "--requirement", REQUIREMENTS]).returncode != 0:
+    pip = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet"]
+    if subprocess.run([*pip, "install", "--requirement", str(REQUIREMENTS)]).returncode != 0:
         sys.exit("Could not install local/requirements.txt; pip's message is above.")
     STAMP.write_text(wanted())
 

@@ -5,7 +5,13 @@
     .venv/bin/python local/postgres.py run --system -- cargo test # the machine's own, in /usr/lib/postgresql
 
 The command finds a superuser's URL in ONEMAIL_TEST_DATABASE_URL. The server and its data are gone when the
-command ends, however it ends, and its exit code is this program's. Nothing is durable: fsync is off.
+command ends, however it ends, and its exit code is this program's. Nothing outlives a crash of the machine: fsync
+is off. A crash of the server loses nothing that was committed, and
+
+    .venv/bin/python local/postgres.py serve                      # for a program that wants to crash it
+
+writes the server's URL on standard output and goes on until standard input ends. Each line `restart` that it reads
+is a `pg_ctl restart -m immediate`, answered with `ready`.
 
 From Python:
 
@@ -71,18 +77,45 @@ class Server:
 @contextlib.contextmanager
 def running(system: bool = False) -> Iterator[Server]:
     """Runs a server for the length of the block, in a directory that goes away with it."""
+    with _cluster(system) as cluster:
+        yield Server(cluster.port, cluster.process.pid, cluster.log)
+
+
+@dataclass
+class _Cluster:
+    """A server's directory, and the process that serves it at the moment."""
+
+    programs: Path
+    data: Path
+    log: Path
+    account: pwd.struct_passwd | None
+    process: subprocess.Popen[bytes]
+    port: int
+
+    def restart(self) -> None:
+        """Ends every session without a word, as a crash does; the new server recovers from its log."""
+        _stop(self.process)
+        self.process = _spawn(self.programs, self.data, self.log, self.port, self.account)
+        if not _is_ready(self.process, self.data):
+            raise PostgresError(f"the server did not start again:\n{self.log.read_text()}")
+
+
+@contextlib.contextmanager
+def _cluster(system: bool) -> Iterator[_Cluster]:
     account = _account()
     home = Path(tempfile.mkdtemp(prefix="onemail-postgres-", dir=_temporary_parent(account)))
     try:
         programs = _programs(system, account, home)
         data = home / "data"
+        log = home / "log"
         _hand_over(home, account)
         _init_database(programs, data, home, account)
-        process, port = _start(programs, data, home / "log", account)
+        process, port = _start(programs, data, log, account)
+        cluster = _Cluster(programs, data, log, account, process, port)
         try:
-            yield Server(port, process.pid, home / "log")
+            yield cluster
         finally:
-            _stop(process)
+            _stop(cluster.process)
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
@@ -228,12 +261,14 @@ def _die_with_parent() -> None:
 def _is_ready(process: subprocess.Popen[bytes], data: Path) -> bool:
     """Waits until the server says in its pid file that it takes connections; false if it ended instead."""
     deadline = time.monotonic() + START_SECONDS
+    own = str(process.pid)
     while process.poll() is None:
         if time.monotonic() > deadline:
             raise PostgresError(f"the server was not ready within {START_SECONDS} s")
         with contextlib.suppress(FileNotFoundError):
             lines = (data / "postmaster.pid").read_text().splitlines()
-            if len(lines) >= 8 and lines[7].strip() == "ready":
+            # The first line tells whose file it is: a server that crashed may have left its own.
+            if len(lines) >= 8 and lines[0].strip() == own and lines[7].strip() == "ready":
                 return True
         time.sleep(0.02)
     return False
@@ -268,6 +303,18 @@ def _run(command: list[str], system: bool) -> int:
     return code if code >= 0 else 128 - code
 
 
+def _serve(system: bool) -> int:
+    """Runs a server that is restarted on request, for as long as whoever asked for it holds our standard input."""
+    with _cluster(system) as cluster:
+        print(Server(cluster.port, cluster.process.pid, cluster.log).url(), flush=True)
+        for line in sys.stdin:
+            if line.strip() != "restart":
+                raise PostgresError(f"the one thing to ask for is `restart`, not `{line.strip()}`")
+            cluster.restart()
+            print("ready", flush=True)
+    return 0
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
@@ -286,19 +333,23 @@ def _leave(number: int, _frame: object) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Runs a command beside a throwaway PostgreSQL server.")
-    actions = parser.add_subparsers(required=True, metavar="run")
+    parser = argparse.ArgumentParser(description="Runs a throwaway PostgreSQL server.")
+    actions = parser.add_subparsers(required=True, dest="action", metavar="run|serve")
     run = actions.add_parser("run", help="run a command, with the server's URL in " + URL_VARIABLE)
-    run.add_argument("--system", action="store_true", help="the machine's own PostgreSQL, not the wheel's")
+    serve = actions.add_parser("serve", help="write the URL, and restart the server for each line `restart`")
+    for action in (run, serve):
+        action.add_argument("--system", action="store_true", help="the machine's own PostgreSQL, not the wheel's")
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- command ...")
     arguments = parser.parse_args()
 
-    command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
-    if not command:
-        parser.error("which command?")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
     try:
+        if arguments.action == "serve":
+            return _serve(arguments.system)
+        command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
+        if not command:
+            parser.error("which command?")
         return _run(command, arguments.system)
     except (PostgresError, FileNotFoundError) as error:
         print(f"postgres.py: {error}", file=sys.stderr)

@@ -1,0 +1,126 @@
+"""AWS on one loopback port: MiniStack, which runs the built functions as processes of this machine.
+
+What it does not do is in local/README.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+import child
+
+REGION = "us-east-1"
+READY_SECONDS = 60
+PORT_ATTEMPTS = 5
+
+# Stands for credentials and opens nothing.
+IDENTITY = {
+    "AWS_ACCESS_KEY_ID": "local",
+    "AWS_SECRET_ACCESS_KEY": "local",
+    "AWS_REGION": REGION,
+    "AWS_DEFAULT_REGION": REGION,
+}
+
+
+@dataclass(frozen=True)
+class Aws:
+    endpoint: str
+    log: Path
+
+    def client(self, service: str) -> Any:
+        return _client(self.endpoint, service)
+
+
+@functools.cache
+def _client(endpoint: str, service: str) -> Any:
+    make: Any = boto3.client
+    return make(service, endpoint_url=endpoint)
+
+
+def forget_real_accounts() -> None:
+    """Takes out of this process, and so of all that it starts, whatever could lead it to an AWS account."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        del os.environ[name]
+    os.environ.update(
+        IDENTITY,
+        AWS_CONFIG_FILE=os.devnull,
+        AWS_SHARED_CREDENTIALS_FILE=os.devnull,
+        AWS_EC2_METADATA_DISABLED="true",
+    )
+
+
+@contextlib.contextmanager
+def running(home: Path) -> Iterator[Aws]:
+    """Runs MiniStack for the length of the block; what it writes stays in `home`."""
+    log = home / "aws.log"
+    for _ in range(PORT_ATTEMPTS):
+        port = _free_port()
+        endpoint = f"http://127.0.0.1:{port}"
+        with (
+            log.open("wb") as output,
+            child.running(
+                [Path(sys.executable).with_name("ministack")],
+                output=output,
+                environment=_environment(home, port, endpoint),
+                directory=home,
+            ) as process,
+        ):
+            if _is_ready(process, endpoint):
+                yield Aws(endpoint, log)
+                return
+        # A port that was free a moment ago may be somebody else's now.
+        if "already in use" not in log.read_text():
+            break
+    raise child.Failed(f"MiniStack did not start:\n{log.read_text()}")
+
+
+def _environment(home: Path, port: int, endpoint: str) -> dict[str, str]:
+    """All that MiniStack gets; it hands it down to the functions, so nothing of ours may be among it."""
+    return {
+        **IDENTITY,
+        "PATH": os.defpath,
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "BIND_HOST": "127.0.0.1",
+        "GATEWAY_PORT": str(port),
+        # Where the functions find AWS.
+        "AWS_ENDPOINT_URL": endpoint,
+        # Requests are judged by the roles' policies, as on AWS; we are the account's root user.
+        "AUTH": "true",
+        # It would listen on every interface for these two, and tidy up in Docker.
+        "IOT_MTLS_ENABLED": "0",
+        "SFTP_ENABLED": "0",
+        "DOCKER_HOST": f"unix://{home}/no-docker.sock",
+    }
+
+
+def _is_ready(process: subprocess.Popen[bytes], endpoint: str) -> bool:
+    deadline = time.monotonic() + READY_SECONDS
+    while process.poll() is None:
+        if time.monotonic() > deadline:
+            raise child.Failed(f"MiniStack was not ready within {READY_SECONDS} s")
+        # Refused, or answered with an error, as long as it starts.
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{endpoint}/_ministack/ready", timeout=5):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,170 @@
+"""The local cloud: the template deployed onto AWS's stand-in, beside a real Postgres with the job board in it.
+
+    .venv/bin/python local/cloud.py     # runs until Ctrl-C, and says what is where
+
+From Python:
+
+    with cloud.running() as here:
+        here.send('{"type": "order.placed", "order_id": 1001}')
+
+Everything listens on loopback, on ports that were free, and is stopped when the block ends, however it ends. Two
+may run at once: what one writes is in a directory of its own, which goes away with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aws
+import child
+import jobboard
+import outbox
+import postgres
+import stack
+
+MAIL_FROM = "Job Board <no-reply@example.com>"
+IDENTITY = "example.com"
+CONFIGURATION_SET = "onemail-local"
+PARAMETERS = {
+    "MailFrom": MAIL_FROM,
+    "MailReplyTo": "support@example.com",
+    "SesConfigurationSet": CONFIGURATION_SET,
+}
+# SQS takes no more in one request.
+SEND_BATCH = 10
+
+
+@dataclass(frozen=True)
+class Cloud:
+    home: Path
+    aws: aws.Aws
+    board: jobboard.JobBoard
+    outbox: outbox.Outbox
+    stack: stack.Stack
+
+    def send(self, *bodies: str) -> list[str]:
+        """Puts messages on the queue of events, and gives their message ids in the same order."""
+        sqs = self.aws.client("sqs")
+        ids: list[str] = []
+        for start in range(0, len(bodies), SEND_BATCH):
+            batch = bodies[start : start + SEND_BATCH]
+            entries = [{"Id": str(number), "MessageBody": body} for number, body in enumerate(batch)]
+            answer = sqs.send_message_batch(QueueUrl=self.stack.events_queue_url, Entries=entries)
+            by_entry = {sent["Id"]: sent["MessageId"] for sent in answer["Successful"]}
+            ids += [by_entry[str(number)] for number in range(len(batch))]
+        return ids
+
+    def waiting(self) -> int:
+        """How many messages the queue of events still holds, those in work included."""
+        kinds = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+        answer = self.aws.client("sqs").get_queue_attributes(QueueUrl=self.stack.events_queue_url, AttributeNames=kinds)
+        return sum(int(answer["Attributes"][kind]) for kind in kinds)
+
+    def purge(self) -> None:
+        """Empties the queue of events."""
+        self.aws.client("sqs").purge_queue(QueueUrl=self.stack.events_queue_url)
+
+    def dead_letters(self) -> list[dict[str, Any]]:
+        """The dead-letter queue's messages, left where they are."""
+        answer = self.aws.client("sqs").receive_message(
+            QueueUrl=self.stack.dead_letter_queue_url,
+            MaxNumberOfMessages=SEND_BATCH,
+            VisibilityTimeout=0,
+            MessageAttributeNames=["All"],
+        )
+        letters: list[dict[str, Any]] = answer.get("Messages", [])
+        return letters
+
+    def invoke(self, event: object) -> Any:
+        """Invokes `notify` directly with an event, as Lambda would for a batch."""
+        return stack.invoke(self.aws, self.stack.notify_function, event)
+
+    def log_lines(self) -> list[dict[str, Any]]:
+        """The structured lines that `notify` has logged so far."""
+        logs = self.aws.client("logs")
+        pages = logs.get_paginator("filter_log_events").paginate(logGroupName=self.stack.notify_log_group)
+        messages = [event["message"] for page in pages for event in page["events"]]
+        return [json.loads(message) for message in messages if message.startswith("{")]
+
+
+def _say_nothing(_: str) -> None:
+    pass
+
+
+@contextlib.contextmanager
+def running(
+    parameters: Mapping[str, str] | None = None, progress: Callable[[str], None] = _say_nothing
+) -> Iterator[Cloud]:
+    """Builds, starts everything, deploys, migrates and loads the job board."""
+    aws.forget_real_accounts()
+    home = Path(tempfile.mkdtemp(prefix="onemail-local-"))
+    with contextlib.ExitStack() as on_exit:
+        on_exit.callback(shutil.rmtree, home, ignore_errors=True)
+        progress("Building the functions (sam build) ...")
+        template = stack.build(home)
+        progress("Starting PostgreSQL and AWS on loopback ...")
+        server = on_exit.enter_context(postgres.running())
+        board = jobboard.create(server)
+        account = on_exit.enter_context(aws.running(home))
+        letters = on_exit.enter_context(outbox.running(account.endpoint))
+        secret = _prepare_account(account, board)
+        progress("Deploying template.yaml (sam deploy) and migrating ...")
+        defaults = {**PARAMETERS, "DatabaseUrlSecretArn": secret, "SesEndpointUrl": letters.url}
+        deployed = stack.deploy(home, account, template, {**defaults, **(parameters or {})})
+        yield Cloud(home, account, board, letters, deployed)
+
+
+def _prepare_account(account: aws.Aws, board: jobboard.JobBoard) -> str:
+    """What an AWS account must have before the first deployment; gives the ARN of the database's secret."""
+    ses = account.client("sesv2")
+    ses.create_email_identity(EmailIdentity=IDENTITY)
+    ses.create_configuration_set(ConfigurationSetName=CONFIGURATION_SET)
+    secrets = account.client("secretsmanager")
+    arn: str = secrets.create_secret(Name="onemail/database-url", SecretString=board.url)["ARN"]
+    return arn
+
+
+def description(here: Cloud) -> str:
+    """Where everything is, and how to send an event of one's own."""
+    environment = " ".join(f"{name}={value}" for name, value in aws.IDENTITY.items())
+    event = '{"type": "application.status_changed", "event_id": "mine-1", "application_id": 3, "new_status": "offer"}'
+    return f"""\
+PostgreSQL    {here.board.url}
+AWS           {here.aws.endpoint}
+queue         {here.stack.events_queue_url}
+dead letters  {here.stack.dead_letter_queue_url}
+sent emails   {here.aws.endpoint}/_ministack/ses/messages
+
+To send an event of your own, in another terminal, as on AWS:
+
+  export {environment} AWS_ENDPOINT_URL={here.aws.endpoint}
+  .venv/bin/sam remote invoke EventsQueue --stack-name {stack.NAME} --event '{event}'
+"""
+
+
+def wait_for_signal() -> None:
+    while True:
+        signal.pause()
+
+
+def main() -> None:
+    child.leave_in_order()
+    try:
+        with running(progress=print) as here:
+            print(f"\n{description(here)}\nRunning until Ctrl-C.", flush=True)
+            wait_for_signal()
+    except (child.Failed, postgres.PostgresError) as error:
+        sys.exit(f"cloud.py: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,281 @@
+"""The end-to-end test: messages on the deployed stack's queue, and what becomes of them.
+
+    .venv/bin/python local/e2e.py
+
+One line for each check, `ok - ...` or `not ok - ...`; the exit code is 1 if there is one of the latter.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import child
+import cloud
+import endings
+import listeners
+import messages
+import outbox
+import postgres
+import stack
+
+EVENTS = stack.ROOT / "events"
+PATIENCE_SECONDS = 60
+
+Check = Callable[[cloud.Cloud], None]
+
+
+def the_migration_is_applied_once(here: cloud.Cloud) -> None:
+    answer = stack.invoke(here.aws, here.stack.migrate_function, {})
+    equal(answer["applied"], [])
+    equal(answer["schema_version"] >= 1, True)
+
+
+def a_status_change_becomes_one_email_and_its_row(here: cloud.Cloud) -> None:
+    event_id = send_status_change(here, 3, "interview")
+    emptied(here)
+    email = only(emails_of(here, event_id))
+    equal(email.to, ["Sam <sam@example.com>"])
+    equal(email.request["FromEmailAddress"], cloud.MAIL_FROM)
+    equal(email.request["ReplyToAddresses"], [cloud.PARAMETERS["MailReplyTo"]])
+    equal(email.request["ConfigurationSetName"], cloud.CONFIGURATION_SET)
+    equal(email.tags, {"event_type": "application-status_changed", "event_id": event_id})
+    body = email.request["Content"]["Simple"]["Body"]
+    equal([kind for kind in ("Html", "Text") if "Backend Engineer" not in body[kind]["Data"]], [])
+    row = only(rows_of(here, event_id))
+    equal((row["outcome"], row["settled_by"], row["ses_message_id"]), ("sent", "worker", email.message_id))
+
+
+def one_event_in_two_messages_is_one_email(here: cloud.Cloud) -> None:
+    event_id = str(uuid.uuid4())
+    sent = here.send(*[messages.status_change(event_id, 3, "offer")] * 2)
+    emptied(here)
+    only(emails_of(here, event_id))
+    outcomes = [line["outcome"] for line in here.log_lines() if line.get("message_id") in sent]
+    equal(sorted(outcomes), ["duplicate", "sent"])
+
+
+def an_event_that_comes_again_later_is_one_email(here: cloud.Cloud) -> None:
+    event_id = send_status_change(here, 3, "hired")
+    emptied(here)
+    here.send(messages.status_change(event_id, 3, "hired"))
+    emptied(here)
+    only(emails_of(here, event_id))
+
+
+def a_deleted_application_is_skipped(here: cloud.Cloud) -> None:
+    event_id = send_status_change(here, 9999, "rejected")
+    emptied(here)
+    equal(emails_of(here, event_id), [])
+    equal(only(rows_of(here, event_id))["outcome"], "skipped")
+
+
+def an_order_is_confirmed_once(here: cloud.Cloud) -> None:
+    here.send(*[messages.order_placed(1003)] * 3)
+    emptied(here)
+    email = only(emails_of(here, "order-1003"))
+    equal(email.tags, {"event_type": "order-placed", "event_id": "order-1003"})
+
+
+def a_refused_send_leaves_no_claim_and_a_later_try_sends(here: cloud.Cloud) -> None:
+    here.outbox.refuse(1)
+    event_id = send_status_change(here, 4, "interview")
+    until(lambda: any(line.get("event_id") == event_id for line in here.log_lines()), "the first try is logged")
+    equal((emails_of(here, event_id), rows_of(here, event_id)), ([], []))
+    # The function told SQS to keep this message for minutes. Another one about the same event need not wait.
+    here.send(messages.status_change(event_id, 4, "interview"))
+    until(lambda: here.waiting() == 1, "the second message is handled")
+    only(emails_of(here, event_id))
+    equal(only(rows_of(here, event_id))["outcome"], "sent")
+    equal([line for line in here.log_lines() if "could not be told" in line.get("message", "")], [])
+    here.purge()
+
+
+def a_poison_message_is_a_dead_letter_and_its_neighbours_are_sent(here: cloud.Cloud) -> None:
+    good = [str(uuid.uuid4()) for _ in range(4)]
+    bodies = [messages.status_change(event_id, 5 + number, "interview") for number, event_id in enumerate(good)]
+    poison = here.send(*bodies[:2], "this is no event", *bodies[2:])[2]
+    emptied(here)
+    equal([len(emails_of(here, event_id)) for event_id in good], [1] * len(good))
+    letter = only([letter for letter in here.dead_letters() if endings.original_id(letter) == poison])
+    equal(letter["Body"], "this is no event")
+    equal(letter["MessageAttributes"]["onemail_reason"]["StringValue"], "malformed")
+
+
+def what_nobody_moves_the_redrive_policy_moves(here: cloud.Cloud) -> None:
+    sqs = here.aws.client("sqs")
+    policy = sqs.get_queue_attributes(QueueUrl=here.stack.events_queue_url, AttributeNames=["RedrivePolicy"])
+    target = sqs.get_queue_attributes(QueueUrl=here.stack.dead_letter_queue_url, AttributeNames=["QueueArn"])
+    redrive = json.loads(policy["Attributes"]["RedrivePolicy"])
+    equal(redrive["deadLetterTargetArn"], target["Attributes"]["QueueArn"])
+    equal(int(redrive["maxReceiveCount"]) >= 5, True)
+
+
+def two_hundred_events_with_duplicates_are_two_hundred_emails(here: cloud.Cloud) -> None:
+    events = [(str(uuid.uuid4()), 1 + number % 40) for number in range(200)]
+    bodies = [messages.status_change(event_id, application, "reviewing") for event_id, application in events]
+    here.send(*bodies, *bodies[::4])
+    emptied(here)
+    sent = [email.tags.get("event_id") for email in here.outbox.emails()]
+    equal([event_id for event_id, _ in events if sent.count(event_id) != 1], [])
+
+
+def each_sample_event_is_answered(here: cloud.Cloud) -> None:
+    """As `sam local invoke` does with the same files."""
+    for path in sorted(EVENTS.glob("*.json")):
+        event = json.loads(path.read_text())
+        if path.stem == "migrate":
+            equal(set(stack.invoke(here.aws, here.stack.migrate_function, event)), {"applied", "schema_version"})
+            continue
+        # Nothing is left to be reported: what can't be sent was moved to the dead-letter queue.
+        equal((path.name, here.invoke(event)), (path.name, {"batchItemFailures": []}))
+
+
+def what_is_no_sqs_event_is_an_error(here: cloud.Cloud) -> None:
+    payloads: list[object] = [{}, {"Records": None}, [], "hello"]
+    for payload in payloads:
+        try:
+            here.invoke(payload)
+        except child.Failed:
+            continue
+        raise AssertionError(f"{payload!r} was answered")
+
+
+def no_address_is_logged(here: cloud.Cloud) -> None:
+    addresses = [row["email"] for row in here.board.rows("SELECT email FROM auth_user")]
+    text = "\n".join(json.dumps(line, ensure_ascii=False) for line in here.log_lines())
+    equal([address for address in addresses if address in text], [])
+
+
+def everything_listens_on_loopback_alone(_: cloud.Cloud) -> None:
+    ports = listeners.of_process_and_its_children()
+    equal([address for address in ports if not address.startswith("127.0.0.1:")], [])
+    # Postgres, MiniStack and the door to SES at the least.
+    equal(len(ports) >= 3, True)
+
+
+def a_second_copy_runs_beside_it_and_stops_when_told(_: cloud.Cloud) -> None:
+    with tempfile.TemporaryDirectory(prefix="onemail-e2e-") as temporary:
+        # Postgres, which can't run as root, must get into it.
+        os.chmod(temporary, 0o755)
+        start_and_stop_a_copy(Path(temporary))
+        equal(list(Path(temporary).iterdir()), [])
+
+
+def start_and_stop_a_copy(temporary: Path) -> None:
+    program = [sys.executable, "-u", str(Path(cloud.__file__))]
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    with subprocess.Popen(
+        program, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as copy:
+        said = []
+        try:
+            for line in copy.stdout or ():
+                said.append(line)
+                if "until Ctrl-C" in line:
+                    break
+            children = listeners.children_of(copy.pid)
+            copy.send_signal(signal.SIGTERM)
+            equal((copy.wait(PATIENCE_SECONDS), len(children) >= 2), (128 + signal.SIGTERM, True))
+        except BaseException:
+            copy.kill()
+            print("".join(said), file=sys.stderr)
+            raise
+    equal([process for process in children if listeners.is_running(process)], [])
+
+
+def send_status_change(here: cloud.Cloud, application: int, status: str) -> str:
+    event_id = str(uuid.uuid4())
+    here.send(messages.status_change(event_id, application, status))
+    return event_id
+
+
+def emails_of(here: cloud.Cloud, event_id: str) -> list[outbox.Email]:
+    return [email for email in here.outbox.emails() if email.tags.get("event_id") == event_id]
+
+
+def rows_of(here: cloud.Cloud, event_id: str) -> list[dict[str, Any]]:
+    return here.board.rows(f"SELECT * FROM processed_events WHERE event_id = '{event_id}'")
+
+
+def emptied(here: cloud.Cloud) -> None:
+    until(lambda: here.waiting() == 0, "the queue is empty")
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {PATIENCE_SECONDS} s: {what}")
+        time.sleep(0.05)
+
+
+def only(found: list[Any]) -> Any:
+    equal(len(found), 1)
+    return found[0]
+
+
+def equal(seen: object, expected: object) -> None:
+    if seen != expected:
+        raise AssertionError(f"expected {expected!r}, saw {seen!r}")
+
+
+CHECKS: list[Check] = [
+    the_migration_is_applied_once,
+    a_status_change_becomes_one_email_and_its_row,
+    one_event_in_two_messages_is_one_email,
+    an_event_that_comes_again_later_is_one_email,
+    a_deleted_application_is_skipped,
+    an_order_is_confirmed_once,
+    a_refused_send_leaves_no_claim_and_a_later_try_sends,
+    a_poison_message_is_a_dead_letter_and_its_neighbours_are_sent,
+    what_nobody_moves_the_redrive_policy_moves,
+    two_hundred_events_with_duplicates_are_two_hundred_emails,
+    each_sample_event_is_answered,
+    what_is_no_sqs_event_is_an_error,
+    no_address_is_logged,
+    everything_listens_on_loopback_alone,
+    a_second_copy_runs_beside_it_and_stops_when_told,
+]
+
+
+def passes(check: Check, here: cloud.Cloud) -> bool:
+    name = check.__name__.replace("_", " ")
+    try:
+        check(here)
+    except Exception as error:
+        print(f"not ok - {name}: {error}", flush=True)
+        if not isinstance(error, AssertionError):
+            traceback.print_exc()
+        # The next one starts with an empty queue all the same.
+        here.purge()
+        return False
+    print(f"ok - {name}", flush=True)
+    return True
+
+
+def main() -> int:
+    child.leave_in_order()
+    try:
+        with cloud.running(progress=lambda text: print(text, file=sys.stderr, flush=True)) as here:
+            results = [passes(check, here) for check in CHECKS]
+            if not all(results):
+                print(here.aws.log.read_text()[-6000:], file=sys.stderr)
+    except (child.Failed, postgres.PostgresError) as error:
+        print(f"not ok - the local cloud starts and the template is deployed: {error}")
+        return 1
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""template.yaml, built and deployed as it would be onto AWS: `sam build`, `sam deploy`, then the migration."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import child
+import mends
+from aws import Aws
+
+ROOT = Path(__file__).resolve().parent.parent
+NAME = "onemail"
+ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "arm64"}
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The deployed stack's outputs."""
+
+    events_queue_url: str
+    dead_letter_queue_url: str
+    notify_function: str
+    migrate_function: str
+    notify_log_group: str
+
+
+def architecture() -> str:
+    """This machine's processor as Lambda names it; the functions run here, as they are."""
+    if platform.system() != "Linux" or platform.machine() not in ARCHITECTURES:
+        raise child.Failed(
+            "the local cloud runs Lambda's Linux binary itself, so it needs Linux on x86_64 or aarch64; "
+            f"this is {platform.system()} on {platform.machine()}"
+        )
+    return ARCHITECTURES[platform.machine()]
+
+
+def build(home: Path) -> Path:
+    """Builds the functions, and gives the path of the built template."""
+    if shutil.which("cargo") is None:
+        raise child.Failed("cargo is not on the PATH: install Rust (https://rustup.rs)")
+    arm = ["--arm64"] if architecture() == "arm64" else []
+    # The very command that `sam build` will run, and find nothing left to do: SAM keeps cargo's progress to itself,
+    # and the first build takes minutes.
+    child.run(
+        ["cargo", "lambda", "build", "--release", *arm, "--bin", NAME],
+        log=None,
+        environment=_environment(home),
+        directory=ROOT,
+    )
+    built = home / "build"
+    _sam(
+        home,
+        "build",
+        f"--build-dir={built}",
+        "--parameter-overrides",
+        f"Architecture={architecture()}",
+    )
+    mends.take_plain_http(built / "template.yaml")
+    return built / "template.yaml"
+
+
+def deploy(home: Path, aws: Aws, template: Path, parameters: Mapping[str, str]) -> Stack:
+    """Deploys the built template and applies the migrations."""
+    bucket = f"{NAME}-artifacts"
+    aws.client("s3").create_bucket(Bucket=bucket)
+    _sam(
+        home,
+        "deploy",
+        f"--template-file={template}",
+        f"--stack-name={NAME}",
+        f"--s3-bucket={bucket}",
+        "--capabilities=CAPABILITY_IAM",
+        "--no-confirm-changeset",
+        "--parameter-overrides",
+        *(f'{name}="{value}"' for name, value in {**parameters, "Architecture": architecture()}.items()),
+        endpoint=aws.endpoint,
+    )
+    stack = _outputs(aws)
+    mends.repeat_concurrency(aws, stack.notify_function)
+    mends.widen_role(aws, stack.notify_function)
+    invoke(aws, stack.migrate_function, {})
+    return stack
+
+
+def invoke(aws: Aws, function: str, event: object) -> Any:
+    """Invokes a function and gives its answer."""
+    response = aws.client("lambda").invoke(FunctionName=function, Payload=json.dumps(event).encode())
+    answer = json.loads(response["Payload"].read())
+    if "FunctionError" in response:
+        raise child.Failed(f"{function} failed: {json.dumps(answer)}")
+    return answer
+
+
+def _outputs(aws: Aws) -> Stack:
+    stacks = aws.client("cloudformation").describe_stacks(StackName=NAME)["Stacks"]
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in stacks[0]["Outputs"]}
+    return Stack(
+        events_queue_url=outputs["EventsQueueUrl"],
+        dead_letter_queue_url=outputs["DeadLetterQueueUrl"],
+        notify_function=outputs["NotifyFunctionName"],
+        migrate_function=outputs["MigrateFunctionName"],
+        notify_log_group=outputs["NotifyLogGroupName"],
+    )
+
+
+def _sam(home: Path, action: str, *arguments: str, endpoint: str | None = None) -> None:
+    sam = Path(sys.executable).with_name("sam")
+    child.run(
+        [sam, action, *arguments],
+        log=home / f"sam-{action}.log",
+        environment=_environment(home) | ({"AWS_ENDPOINT_URL": endpoint} if endpoint else {}),
+        directory=ROOT,
+    )
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """Ours, with .venv's programs on the PATH: cargo finds `cargo lambda` there."""
+    programs = str(Path(sys.executable).parent)
+    return {
+        **os.environ,
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        # SAM leaves temporary directories behind.
+        "TMPDIR": str(home),
+        "SAM_CLI_TELEMETRY": "0",
+        # Seconds between two looks at the deployment. SAM's five are meant for AWS.
+        "SAM_CLI_POLL_DELAY": "0.2",
+    }
