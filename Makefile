@@ -31,4 +31,4 @@ figures: setup ## Measure the release binary: size, start, memory after 1,000 em
 	@$(VENV) local/figures.py
 
 build: setup ## Build what `sam deploy` uploads
-	.venv/bin/sam build
+	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/sam build

@@ -16,8 +16,8 @@ from aws import Aws
 def take_plain_http(template: Path) -> None:
     """The queues take requests over TLS only; MiniStack speaks plain HTTP on loopback. So here they take only that."""
     text, count = re.subn(r"(aws:SecureTransport: )'false'", r"\1'true'", template.read_text())
-    if count != 2:
-        raise child.Failed(f"{template} was expected to name aws:SecureTransport twice, and does so {count} times")
+    if count != 4:
+        raise child.Failed(f"{template} was expected to name aws:SecureTransport four times, and does so {count} times")
     template.write_text(text)
 
 

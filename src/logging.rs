@@ -66,6 +66,8 @@ fn our_level(level: LevelFilter) -> Targets {
     Targets::new()
         .with_default(level.min(LevelFilter::WARN))
         .with_target("onemail", level)
+        // It repeats each failed invocation, which we have logged.
+        .with_target("lambda_runtime::layers::panic", LevelFilter::OFF)
 }
 
 /// <https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html>
