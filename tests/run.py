@@ -64,7 +64,7 @@ STEPS = [
     Step(
         "postgres-15",
         "integration tests, the machine's own PostgreSQL",
-        with_postgres("cargo", "test", "--no-fail-fast", "--test", "it", "--test", "emails", system=True),
+        with_postgres("cargo", "test", "--no-fail-fast", "--test", "it", "--test", "emails", "--test", "crashes", system=True),
     ),
     Step("e2e", "end to end through the local cloud", [PYTHON, "local/e2e.py"]),
     Step("sam-local", "sam local invoke", ["bash", "tests/sam_local.sh"]),

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::database::DatabaseVerdict;
 use crate::metrics::{Count, count};
 use crate::queue::Record;
 
@@ -99,6 +100,17 @@ impl<'a> Line<'a> {
                     "refused: not a notification from SES",
                     reason = "malformed",
                     cause = problem.to_string()
+                );
+            }
+            Outcome::Database(error) if error.verdict() == DatabaseVerdict::Never => {
+                count(Count::Refused);
+                line!(
+                    error,
+                    "refused",
+                    "refused: Postgres does not take what the notification says",
+                    reason = "impossible_data",
+                    code = error.code(),
+                    cause = error.cause()
                 );
             }
             Outcome::Database(error) => {

@@ -13,6 +13,7 @@ mod sql;
 pub use kind::Kind;
 pub use notification::{NotANotification, Notification};
 
+use std::cell::Cell;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
@@ -107,10 +108,13 @@ impl Feedback {
             Err(NotANotification::Greeting) => return Outcome::Greeting,
             Err(problem) => return Outcome::Malformed(problem),
         };
+        // After a try whose answer was lost, what is found recorded is what that try recorded.
+        let tried = Cell::new(false);
         let recorded = self
             .connections
             .with(deadline, async |connection| {
-                record::record(connection, notification, deadline).await
+                let tried = tried.replace(true);
+                record::record(connection, notification, tried, deadline).await
             })
             .await;
         match recorded {

@@ -52,10 +52,14 @@ impl Notification {
     /// The message is no notification.
     pub fn parse(body: Option<&str>) -> Result<Self, NotANotification> {
         let body = body.ok_or(NotANotification::Malformed(Malformed::NoBody))?;
-        if body.contains(GREETING) {
-            return Err(NotANotification::Greeting);
-        }
-        let told = receive::open_envelope(body).map_err(NotANotification::Malformed)?;
+        let told = receive::open_envelope(body).map_err(|malformed| {
+            // It is plain text, also inside an envelope.
+            if body.contains(GREETING) {
+                NotANotification::Greeting
+            } else {
+                NotANotification::Malformed(malformed)
+            }
+        })?;
         let kind = ["eventType", "notificationType"]
             .iter()
             .find_map(|name| told.get(*name)?.as_str())

@@ -29,11 +29,14 @@ pub enum Recorded {
     SecondEmail,
 }
 
+/// `tried`: an earlier try of the same record may have done it, with its answer lost.
+///
 /// # Errors
 /// Nothing was recorded, or all of it and the answer was lost; doing it again is harmless.
 pub(super) async fn record(
     connection: Connection,
     notification: &Notification,
+    tried: bool,
     deadline: Deadline,
 ) -> Result<Recorded, DatabaseError> {
     let recorded = async {
@@ -43,9 +46,9 @@ pub(super) async fn record(
             &notification.ses_message_id,
         ) {
             (Kind::Send, Some(tagged), Some(id)) => {
-                settle(connection, notification, tagged, id).await
+                settle(connection, notification, tagged, id, tried).await
             }
-            _ => keep(connection, notification).await,
+            _ => keep(connection, notification, tried).await,
         }
     };
     tokio::time::timeout(deadline.left_at_most(TIMEOUT), recorded)
@@ -56,10 +59,11 @@ pub(super) async fn record(
 async fn keep(
     connection: Connection,
     notification: &Notification,
+    tried: bool,
 ) -> Result<Recorded, DatabaseError> {
     let new = insert(&connection, notification).await?;
     connection.rest();
-    Ok(if new == 1 {
+    Ok(if new == 1 || tried {
         Recorded::New
     } else {
         Recorded::Known
@@ -72,6 +76,7 @@ async fn settle(
     notification: &Notification,
     tagged: &Tagged,
     id: &SesMessageId,
+    tried: bool,
 ) -> Result<Recorded, DatabaseError> {
     let client = connection.client();
     let key = tagged.key.as_str();
@@ -96,7 +101,7 @@ async fn settle(
     // as good as before.
     let result = (|| -> Result<Recorded, DatabaseError> {
         begun?;
-        let new = new? == 1;
+        let new = new? == 1 || tried;
         let settled = settled?;
         let standing = standing?;
         committed?;

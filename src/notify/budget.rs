@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::claim::Limits;
 use crate::clock::Deadline;
+use crate::send;
 
 /// For the answer to reach Lambda.
 const ANSWER: Duration = Duration::from_millis(200);
@@ -20,8 +21,6 @@ const SETTLE: Duration = Duration::from_millis(800);
 /// With less than this a record is not started: SES could not answer in time, and the outcome of the send would
 /// be unknown.
 const START: Duration = Duration::from_secs(5);
-/// With less than this an email is not sent, for the same reason.
-const LEAST_SEND: Duration = Duration::from_secs(2);
 /// SES answers in well under a second; what takes longer than this is lost.
 const MOST_SEND: Duration = Duration::from_secs(10);
 /// A neighbour that holds the key is about to be done, or dead.
@@ -52,7 +51,7 @@ pub(super) fn sent_by(deadline: Deadline) -> Deadline {
 /// How long a send may take, or `None` if there is too little time for one.
 pub(super) fn send_timeout(deadline: Deadline) -> Option<Duration> {
     let timeout = sent_by(deadline).left_at_most(MOST_SEND);
-    (timeout >= LEAST_SEND).then_some(timeout)
+    (timeout >= send::LEAST_TIME).then_some(timeout)
 }
 
 /// When a record must have been started.
@@ -62,12 +61,12 @@ pub(super) fn started_by(deadline: Deadline) -> Deadline {
 
 /// When its claim must have ended.
 pub(super) fn claimed_by(deadline: Deadline) -> Deadline {
-    sent_by(deadline).keeping(LEAST_SEND)
+    sent_by(deadline).keeping(send::LEAST_TIME)
 }
 
 /// What a claim may take that begins now.
 pub(super) fn claim_limits(deadline: Deadline) -> Limits {
-    let send = sent_by(deadline).left_at_most(MOST_SEND);
+    let longest_send = sent_by(deadline).left_at_most(MOST_SEND);
     let most = claimed_by(deadline).left();
     let lock = MOST_LOCK.min(most / 2);
     let statement = (lock + MOST_STATEMENT).min(most);
@@ -75,7 +74,7 @@ pub(super) fn claim_limits(deadline: Deadline) -> Limits {
         lock,
         statement,
         // While a send may still be underway the claim must hold; a worker that died gives it up soon after.
-        idle: send + SETTLE,
+        idle: longest_send + SETTLE,
         answer: statement + Duration::from_millis(500),
     }
 }

@@ -170,10 +170,11 @@ impl Walk<'_> {
                 ses_message_id = %id,
                 "the claim of the sent email was written on another connection"
             ),
-            Settlement::AnotherEmail => tracing::error!(
+            // `feedback` tells of it as an error, and counts it.
+            Settlement::AnotherEmail => tracing::warn!(
                 event_id = %self.event.key,
                 ses_message_id = %id,
-                "a second email left: while the commit of this one failed, another worker sent one"
+                "the ledger tells of another email: while the commit of this one failed, another worker sent one"
             ),
             Settlement::NotWritten(error) => tracing::error!(
                 event_id = %self.event.key,

@@ -14,8 +14,9 @@ use super::record::Record;
 const FIRST: Duration = Duration::from_secs(30);
 /// After many.
 const MOST: Duration = Duration::from_secs(900);
-/// SQS's own limit: <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html>.
-const LIMIT: Duration = Duration::from_secs(43_200);
+/// SQS's limit is twelve hours from the receive, of which an invocation may have taken a quarter of one:
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html>.
+const LIMIT: Duration = Duration::from_secs(43_200 - 900);
 /// Entries of one request to SQS.
 const MOST_ENTRIES: usize = 10;
 
@@ -87,11 +88,12 @@ impl Queue {
             .change_message_visibility_batch()
             .queue_url(url);
         for (index, message) in messages.iter().enumerate() {
-            let seconds = message.after.min(LIMIT).as_secs();
+            // Rounded up: a message that comes back early would use up a receive.
+            let seconds = message.after.min(LIMIT).as_secs_f64().ceil() as i32;
             let entry = ChangeMessageVisibilityBatchRequestEntry::builder()
                 .id(index.to_string())
                 .set_receipt_handle(message.record.receipt_handle.clone())
-                .visibility_timeout(i32::try_from(seconds).unwrap_or(i32::MAX))
+                .visibility_timeout(seconds)
                 .build()
                 .map_err(|error| error.to_string())?;
             request = request.entries(entry);

@@ -17,8 +17,12 @@ use crate::compose::Email;
 use super::SesMessageId;
 use super::verdict::{Cause, SendVerdict, verdict};
 
-/// Connecting takes milliseconds; a connect that takes longer is known not to have sent anything.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// With less time than this an email is not sent: SES might answer too late, and its outcome be unknown.
+pub const LEAST_TIME: Duration = Duration::from_secs(2);
+
+/// Connecting takes milliseconds. It is given up before the least time of a send is over, so that a send that
+/// never got further is known not to have been one.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// Before the second and the third attempt, where there may be more than one. The transaction is held open
 /// meanwhile, so they are short; what needs longer comes back from the queue.
@@ -81,7 +85,7 @@ impl Sender<'_> {
             let verdict = self.attempt(email, deadline.left()).await;
             // Up to half is taken off at random: what was throttled together must not return together.
             let pause = pause.mul_f64(1.0 - fastrand::f64() / 2.0);
-            if !matches!(verdict, SendVerdict::NotSent(_)) || deadline.left() < pause * 2 {
+            if !matches!(verdict, SendVerdict::NotSent(_)) || deadline.left() < pause + LEAST_TIME {
                 return verdict;
             }
             tokio::time::sleep(pause).await;

@@ -4,7 +4,7 @@ mod client;
 mod pace;
 mod verdict;
 
-pub use client::{Mailer, Sender};
+pub use client::{LEAST_TIME, Mailer, Sender};
 pub use pace::Pace;
 pub use verdict::{Cause, SendVerdict};
 

@@ -5,17 +5,22 @@
 //! session waits for a lock, a log line is there. Where time itself is what a test is about, it is a deadline.
 
 mod addresses;
+mod backing_off;
 mod batch;
 mod command_line;
 mod commit;
 mod configuration;
 mod content;
+mod dead_letters;
 mod deadline;
 mod duplicates;
+mod errors;
 mod events;
 mod failed_sends;
+mod feedback;
 mod fifo;
 mod frozen;
+mod in_doubt;
 mod logs;
 mod migrate;
 mod queue;

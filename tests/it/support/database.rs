@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, NoTls, Row};
@@ -51,6 +52,26 @@ impl Claim {
     }
 }
 
+/// A row of what SES said of emails.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Told {
+    pub event_id: Option<String>,
+    pub ses_message_id: Option<String>,
+    pub kind: String,
+    pub detail: Value,
+}
+
+impl Told {
+    fn read(row: &Row) -> Self {
+        Self {
+            event_id: row.get("event_id"),
+            ses_message_id: row.get("ses_message_id"),
+            kind: row.get("kind"),
+            detail: row.get("detail"),
+        }
+    }
+}
+
 impl Database {
     /// A job board and an empty ledger.
     pub async fn create() -> Self {
@@ -75,6 +96,11 @@ impl Database {
         created.expect("the server allows another role");
         let client = connect(shared_database().user(&name)).await;
         Self { name, client }
+    }
+
+    /// Of its role, and of its schema.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     pub fn url(&self) -> String {
@@ -118,6 +144,16 @@ impl Database {
             .await
             .into_iter()
             .find(|claim| claim.event_id == event_id)
+    }
+
+    /// What SES said, in the order in which it happened.
+    pub async fn told(&self) -> Vec<Told> {
+        let query = "SELECT * FROM email_feedback ORDER BY occurred_at, kind, ses_message_id";
+        self.query(query, &[])
+            .await
+            .iter()
+            .map(Told::read)
+            .collect()
     }
 
     /// Asserts that the ledger has exactly these keys with these outcomes, in the order of the keys.
@@ -224,14 +260,23 @@ impl Database {
         self.until("the transactions to be over", open, 0).await;
     }
 
-    /// Postgres sends no signal for what its sessions do: the one thing here that is asked for again and again.
-    async fn until(&self, what: &str, count: &str, expected: i64) {
+    /// Waits until the query counts so many. Postgres sends no signal for what its sessions do: the one thing here
+    /// that is asked for again and again.
+    pub async fn until(&self, what: &str, count: &str, expected: i64) {
         let reached = async {
             while self.query(count, &[]).await[0].get::<_, i64>(0) != expected {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
         within_reason(what, reached).await;
+    }
+
+    /// The same schema, on a connection of its own.
+    pub async fn another_handle(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            client: self.neighbour().await,
+        }
     }
 
     /// A transaction of somebody else, on a connection of its own.

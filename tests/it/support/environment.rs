@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use super::ses::Ses;
+use super::sqs::Sqs;
 
 /// The sender of every test that doesn't say otherwise.
 pub const MAIL_FROM: &str = "Job Board <no-reply@example.com>";
@@ -21,6 +22,13 @@ impl Environment {
             .with("DATABASE_URL", database_url)
             .with("MAIL_FROM", MAIL_FROM)
             .with("AWS_ENDPOINT_URL_SESV2", &ses.url())
+    }
+
+    /// All that `feedback` needs.
+    pub fn feedback(database_url: &str, sqs: &Sqs) -> Self {
+        Self::bare()
+            .with("DATABASE_URL", database_url)
+            .with("AWS_ENDPOINT_URL_SQS", &sqs.url())
     }
 
     /// All that `migrate` needs.

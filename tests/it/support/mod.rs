@@ -3,6 +3,7 @@
 
 pub mod by_hand;
 pub mod database;
+pub mod door;
 pub mod environment;
 pub mod event;
 pub mod gate;
@@ -10,6 +11,7 @@ pub mod http;
 pub mod lambda;
 pub mod logs;
 pub mod mail;
+pub mod notification;
 pub mod patience;
 pub mod proxy;
 pub mod runtime_api;

@@ -1,8 +1,7 @@
 //! A stand-in for SQS that keeps what it is told about messages: when they come back, and which are moved.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
@@ -20,8 +19,19 @@ pub struct Sqs {
 
 struct Shared {
     port: u16,
-    refusing: AtomicBool,
+    mood: Mutex<Mood>,
     calls: watch::Sender<Vec<Call>>,
+}
+
+/// How requests are answered.
+#[derive(Clone, Copy, Debug)]
+enum Mood {
+    Obliging,
+    Denying,
+    /// The request is well formed, and none of its entries can be done.
+    FailingEntries,
+    /// The request is read, and nothing follows.
+    Silent,
 }
 
 /// A request as it came.
@@ -40,7 +50,7 @@ impl Sqs {
             .port();
         let shared = Arc::new(Shared {
             port,
-            refusing: AtomicBool::new(false),
+            mood: Mutex::new(Mood::Obliging),
             calls: watch::Sender::new(Vec::new()),
         });
         tokio::spawn(accept(listener, shared.clone()));
@@ -57,7 +67,34 @@ impl Sqs {
 
     /// From now on every request is denied.
     pub fn deny_everything(&self) {
-        self.shared.refusing.store(true, Ordering::Relaxed);
+        self.turn(Mood::Denying);
+    }
+
+    /// From now on every request is answered with success, and every entry of it with a failure.
+    pub fn fail_entries(&self) {
+        self.turn(Mood::FailingEntries);
+    }
+
+    /// From now on no request is answered.
+    pub fn fall_silent(&self) {
+        self.turn(Mood::Silent);
+    }
+
+    fn turn(&self, mood: Mood) {
+        *self.shared.mood.lock().expect("no test panics here") = mood;
+    }
+
+    /// The requests so far, by what they asked for.
+    pub fn actions(&self) -> Vec<String> {
+        let calls = self.shared.calls.borrow();
+        calls.iter().map(|call| call.action.clone()).collect()
+    }
+
+    /// How many entries each request had that said when messages come back.
+    pub fn sizes_of_visibility_requests(&self) -> Vec<usize> {
+        let requests = self.calls("ChangeMessageVisibilityBatch");
+        let entries = requests.iter().map(|body| body["Entries"].as_array());
+        entries.map(|entries| entries.map_or(0, Vec::len)).collect()
     }
 
     /// In how many seconds the message with this receipt handle was said to come back, each time it was said.
@@ -109,11 +146,28 @@ async fn answer(connection: &mut Connection, request: &Request, shared: &Shared)
     let target = request.header("x-amz-target").unwrap_or_default();
     let action = target.trim_start_matches("AmazonSQS.").to_owned();
     let body: Value = serde_json::from_slice(&request.body).map_err(io::Error::other)?;
-    if shared.refusing.load(Ordering::Relaxed) {
+    let mood = *shared.mood.lock().expect("no test panics here");
+    shared.calls.send_modify(|calls| {
+        calls.push(Call {
+            action: action.clone(),
+            body: body.clone(),
+        });
+    });
+    if matches!(mood, Mood::Silent) {
+        return std::future::pending().await;
+    }
+    if matches!(mood, Mood::Denying) {
         let error =
             json!({ "__type": "com.amazonaws.sqs#AccessDeniedException", "message": "Denied." });
         return connection
             .reply(403, &[JSON], error.to_string().as_bytes())
+            .await;
+    }
+    if let Some(complaint) = complaint(&action, &body) {
+        let error =
+            json!({ "__type": "com.amazonaws.sqs#InvalidParameterValue", "message": complaint });
+        return connection
+            .reply(400, &[JSON], error.to_string().as_bytes())
             .await;
     }
     let answer = match action.as_str() {
@@ -123,15 +177,57 @@ async fn answer(connection: &mut Connection, request: &Request, shared: &Shared)
         }
         "ChangeMessageVisibilityBatch" => {
             let entries = body["Entries"].as_array().into_iter().flatten();
-            let done: Vec<Value> = entries.map(|entry| json!({ "Id": entry["Id"] })).collect();
-            json!({ "Successful": done, "Failed": [] })
+            if matches!(mood, Mood::FailingEntries) {
+                let failed = entries.map(|entry| {
+                    json!({ "Id": entry["Id"], "SenderFault": true, "Code": "ReceiptHandleIsInvalid" })
+                });
+                json!({ "Successful": [], "Failed": failed.collect::<Vec<_>>() })
+            } else {
+                let done = entries.map(|entry| json!({ "Id": entry["Id"] }));
+                json!({ "Successful": done.collect::<Vec<_>>(), "Failed": [] })
+            }
         }
         _ => json!({ "MessageId": "0b0c2f3e-6c4d-4a77-9d5e-0f3a8b1c2d4e", "MD5OfMessageBody": "" }),
     };
-    shared
-        .calls
-        .send_modify(|calls| calls.push(Call { action, body }));
     connection
         .reply(200, &[JSON], answer.to_string().as_bytes())
         .await
+}
+
+/// What SQS itself would not take, so that a test can't pass with a request that production refuses:
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>.
+fn complaint(action: &str, body: &Value) -> Option<&'static str> {
+    if action != "SendMessage" {
+        return None;
+    }
+    let attributes = body["MessageAttributes"].as_object();
+    let is_empty = |value: &Value| value.as_str().is_some_and(str::is_empty);
+    let fifo = body["QueueUrl"]
+        .as_str()
+        .is_some_and(|url| url.ends_with(".fifo"));
+    let rules = [
+        ("a body", !is_empty(&body["MessageBody"])),
+        (
+            "at most ten attributes",
+            attributes.is_none_or(|attributes| attributes.len() <= 10),
+        ),
+        (
+            "attributes with values",
+            attributes.is_none_or(|attributes| {
+                attributes
+                    .values()
+                    .all(|value| !is_empty(&value["StringValue"]))
+            }),
+        ),
+        (
+            "a group on a FIFO queue",
+            !fifo || body["MessageGroupId"].is_string(),
+        ),
+        (
+            "a deduplication id on a FIFO queue alone",
+            fifo == body["MessageDeduplicationId"].is_string(),
+        ),
+    ];
+    let broken = rules.into_iter().find(|(_, kept)| !kept);
+    broken.map(|(rule, _)| rule)
 }

@@ -1,0 +1,77 @@
+//! A second email for one event: how the guarantee is measured in production.
+
+use crate::support::event::{Record, batch, interview};
+use crate::support::notification::{self, record, send};
+use crate::support::proxy::Then;
+
+use super::{Listener, counted, kinds, with_outcome};
+
+#[tokio::test]
+async fn a_second_message_id_for_a_key_is_told_once_as_a_second_email() {
+    let (world, listener) = Listener::with_worker().await;
+    world
+        .sandbox
+        .invoke(batch([Record::new("m-1", &interview("twice"))]))
+        .await
+        .assert_none_failed();
+    let claim = world.database.claim("twice").await;
+    let first = notification::of_email("send", &world.ses.only_email());
+    let second = send("twice", "another-email");
+
+    listener.hears(&first).await;
+    for message_id in ["n-2", "n-3"] {
+        listener.hears_all([record(message_id, &second)]).await;
+    }
+    listener.hears(&first).await;
+
+    assert_eq!(
+        world.database.claim("twice").await,
+        claim,
+        "the first email's claim stands"
+    );
+    let told = listener.database.told().await;
+    assert_eq!(kinds(&told), ["send", "send"]);
+    let lines = listener.log().await;
+    let second_emails = with_outcome(&lines, "second_email");
+    assert_eq!(second_emails.len(), 1, "lines that tell of a second email");
+    assert_eq!(second_emails[0].level(), "ERROR");
+    assert_eq!(second_emails[0].field("event_id"), "twice");
+    assert_eq!(second_emails[0].field("ses_message_id"), "another-email");
+    let errors = lines.iter().filter(|line| line.level() == "ERROR");
+    assert_eq!(errors.count(), 1, "ERROR lines");
+    assert_eq!(counted(&lines, "SecondEmails"), 1);
+}
+
+#[tokio::test]
+async fn two_sends_of_one_event_in_one_batch_are_one_claim_and_one_second_email() {
+    let listener = Listener::start().await;
+
+    listener
+        .hears_all([
+            record("n-1", &send("twice", "id-1")),
+            record("n-2", &send("twice", "id-2")),
+        ])
+        .await;
+
+    assert_eq!(listener.database.claims().await.len(), 1);
+    let lines = listener.log().await;
+    assert_eq!(counted(&lines, "SettledBySes"), 1);
+    assert_eq!(counted(&lines, "SecondEmails"), 1);
+}
+
+/// This is how the guarantee is measured: what is lost here is a second email of which nobody learns.
+#[tokio::test]
+async fn a_second_email_is_told_also_when_the_answer_to_its_commit_was_lost() {
+    let (listener, proxy) = Listener::start_with_proxy().await;
+    listener.hears(&send("twice", "id-1")).await;
+
+    let lost = proxy.at("COMMIT", Then::CutReplies);
+    listener
+        .hears_all([record("n-2", &send("twice", "id-2"))])
+        .await;
+    lost.happened().await;
+
+    let lines = listener.log().await;
+    assert_eq!(with_outcome(&lines, "second_email").len(), 1);
+    assert_eq!(counted(&lines, "SecondEmails"), 1);
+}
