@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import os
 import socket
 import subprocess
 import sys
 import time
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,6 +44,14 @@ class Aws:
 
     def client(self, service: str) -> Any:
         return _client(self.endpoint, service)
+
+    def messages_on(self, queue_url: str) -> list[dict[str, Any]]:
+        """All messages of a queue, those in work included, as MiniStack shows them: looking does not touch them."""
+        query = urllib.parse.urlencode({"QueueUrl": queue_url})
+        with urllib.request.urlopen(f"{self.endpoint}/_ministack/sqs/messages?{query}", timeout=10) as answer:
+            accounts = json.load(answer)["messages"]
+        queues = [queue for account in accounts.values() for region in account.values() for queue in region.values()]
+        return [message for queue in queues for message in queue]
 
 
 @functools.cache

@@ -29,16 +29,12 @@ import child
 import jobboard
 import outbox
 import postgres
+import publisher
 import stack
 
 MAIL_FROM = "Job Board <no-reply@example.com>"
 IDENTITY = "example.com"
-CONFIGURATION_SET = "onemail-local"
-PARAMETERS = {
-    "MailFrom": MAIL_FROM,
-    "MailReplyTo": "support@example.com",
-    "SesConfigurationSet": CONFIGURATION_SET,
-}
+PARAMETERS = {"MailFrom": MAIL_FROM, "MailReplyTo": "support@example.com"}
 # SQS takes no more in one request.
 SEND_BATCH = 10
 
@@ -49,6 +45,7 @@ class Cloud:
     aws: aws.Aws
     board: jobboard.JobBoard
     outbox: outbox.Outbox
+    publisher: publisher.Publisher
     stack: stack.Stack
 
     def send(self, *bodies: str) -> list[str]:
@@ -63,15 +60,32 @@ class Cloud:
             ids += [by_entry[str(number)] for number in range(len(batch))]
         return ids
 
+    def publish(self, message: str) -> None:
+        """Puts a message on the topic on which SES says what became of each email."""
+        self.aws.client("sns").publish(TopicArn=self.stack.feedback_topic, Message=message)
+
     def waiting(self) -> int:
         """How many messages the queue of events still holds, those in work included."""
+        return self._waiting(self.stack.events_queue_url)
+
+    def unrecorded(self) -> int:
+        """How many notifications SES has still to publish, or `feedback` to record."""
+        # In this order: what is published between the two is on the queue by then.
+        untold = self.publisher.untold()
+        return untold + self._waiting(self.stack.feedback_queue_url)
+
+    def _waiting(self, queue_url: str) -> int:
         kinds = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-        answer = self.aws.client("sqs").get_queue_attributes(QueueUrl=self.stack.events_queue_url, AttributeNames=kinds)
+        answer = self.aws.client("sqs").get_queue_attributes(QueueUrl=queue_url, AttributeNames=kinds)
         return sum(int(answer["Attributes"][kind]) for kind in kinds)
 
     def purge(self) -> None:
         """Empties the queue of events."""
         self.aws.client("sqs").purge_queue(QueueUrl=self.stack.events_queue_url)
+
+    def purge_notifications(self) -> None:
+        """Empties the queue of what SES said."""
+        self.aws.client("sqs").purge_queue(QueueUrl=self.stack.feedback_queue_url)
 
     def dead_letters(self) -> list[dict[str, Any]]:
         """The dead-letter queue's messages, left where they are."""
@@ -84,14 +98,25 @@ class Cloud:
         letters: list[dict[str, Any]] = answer.get("Messages", [])
         return letters
 
-    def invoke(self, event: object) -> Any:
+    def notify(self, event: object) -> Any:
         """Invokes `notify` directly with an event, as Lambda would for a batch."""
         return stack.invoke(self.aws, self.stack.notify_function, event)
 
+    def feedback(self, event: object) -> Any:
+        """The same of `feedback`."""
+        return stack.invoke(self.aws, self.stack.feedback_function, event)
+
     def log_lines(self) -> list[dict[str, Any]]:
         """The structured lines that `notify` has logged so far."""
+        return self._log_lines(self.stack.notify_log_group)
+
+    def feedback_log_lines(self) -> list[dict[str, Any]]:
+        """Those of `feedback`."""
+        return self._log_lines(self.stack.feedback_log_group)
+
+    def _log_lines(self, group: str) -> list[dict[str, Any]]:
         logs = self.aws.client("logs")
-        pages = logs.get_paginator("filter_log_events").paginate(logGroupName=self.stack.notify_log_group)
+        pages = logs.get_paginator("filter_log_events").paginate(logGroupName=group)
         messages = [event["message"] for page in pages for event in page["events"]]
         return [json.loads(message) for message in messages if message.startswith("{")]
 
@@ -115,19 +140,18 @@ def running(
         server = on_exit.enter_context(postgres.running())
         board = jobboard.create(server)
         account = on_exit.enter_context(aws.running(home))
-        letters = on_exit.enter_context(outbox.running(account.endpoint))
+        says = on_exit.enter_context(publisher.running(account))
+        letters = on_exit.enter_context(outbox.running(account.endpoint, says.tell))
         secret = _prepare_account(account, board)
         progress("Deploying template.yaml (sam deploy) and migrating ...")
         defaults = {**PARAMETERS, "DatabaseUrlSecretArn": secret, "SesEndpointUrl": letters.url}
         deployed = stack.deploy(home, account, template, {**defaults, **(parameters or {})})
-        yield Cloud(home, account, board, letters, deployed)
+        yield Cloud(home, account, board, letters, says, deployed)
 
 
 def _prepare_account(account: aws.Aws, board: jobboard.JobBoard) -> str:
     """What an AWS account must have before the first deployment; gives the ARN of the database's secret."""
-    ses = account.client("sesv2")
-    ses.create_email_identity(EmailIdentity=IDENTITY)
-    ses.create_configuration_set(ConfigurationSetName=CONFIGURATION_SET)
+    account.client("sesv2").create_email_identity(EmailIdentity=IDENTITY)
     secrets = account.client("secretsmanager")
     arn: str = secrets.create_secret(Name="onemail/database-url", SecretString=board.url)["ARN"]
     return arn
@@ -142,6 +166,7 @@ PostgreSQL    {here.board.url}
 AWS           {here.aws.endpoint}
 queue         {here.stack.events_queue_url}
 dead letters  {here.stack.dead_letter_queue_url}
+SES's topic   {here.stack.feedback_topic}
 sent emails   {here.aws.endpoint}/_ministack/ses/messages
 
 To send an event of your own, in another terminal, as on AWS:

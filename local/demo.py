@@ -69,20 +69,23 @@ def play(here: cloud.Cloud, acts: Sequence[Scene]) -> dict[str, str]:
 
 
 def watch(here: cloud.Cloud) -> None:
-    """Shows progress until the queue is empty."""
+    """Shows progress until the queue is empty and SES has said of each email what became of it."""
     # On a terminal one line that changes, elsewhere a line for each change, but not too many.
     period, start, end = (0.1, "\r", "  ") if sys.stdout.isatty() else (1.0, "", "\n")
     began = time.monotonic()
     shown_at, shown = -period, ""
     print()
     while True:
-        waiting = here.waiting()
+        # In this order: what the queue holds no more has been told to SES by then.
+        waiting, unrecorded = here.waiting(), here.unrecorded()
+        done = waiting == unrecorded == 0
         seconds = time.monotonic() - began
-        state = f"{len(here.outbox.emails())} emails sent, {waiting} messages on the queue"
-        if waiting == 0 or (state != shown and seconds - shown_at >= period):
+        emails = len(here.outbox.emails())
+        state = f"{emails} emails sent, {waiting} messages on the queue, {unrecorded} notifications from SES to record"
+        if done or (state != shown and seconds - shown_at >= period):
             shown_at, shown = seconds, state
             print(f"{start}{seconds:5.1f} s  {state}", end=end, flush=True)
-        if waiting == 0 or seconds > PATIENCE_SECONDS:
+        if done or seconds > PATIENCE_SECONDS:
             break
         time.sleep(0.1)
     if start:
@@ -100,29 +103,42 @@ def tell(here: cloud.Cloud, ended: Sequence[endings.Ending], began: datetime) ->
     troubles = collections.Counter((ending.title.lower(), ending.why) for ending in ended if ending.is_trouble)
     for (title, why), count in troubles.most_common(5):
         print(f"{count:5}  {title}: {why}")
-    print(f"\nLook at the emails: {INBOX}")
+    print(f"\nSES confirmed {confirmed(here)} of {len(emails)}: had a worker died, this would complete its claim.")
+    print(f"Look at the emails: {INBOX}")
+
+
+def confirmed(here: cloud.Cloud) -> int:
+    """How many emails SES has said that it took."""
+    said = endings.said_by_ses(here)
+    return sum("send" in said.get(email.message_id, []) for email in here.outbox.emails())
 
 
 def is_right(here: cloud.Cloud, acts: Sequence[Scene]) -> bool:
-    """Whether each event that should have an email has one, and none has two."""
+    """Whether each event that should have an email has one, none has two, and SES has confirmed all."""
     sent = [email.tags.get("event_id") or email.tags.get("event_id_b64") for email in here.outbox.emails()]
     expected = sum(scene.emails for scene in acts)
     twice = len(sent) - len(set(sent))
-    if len(sent) == expected and twice == 0:
+    unconfirmed = len(sent) - confirmed(here)
+    if len(sent) == expected and twice == unconfirmed == 0:
         return True
-    print(f"\nThat is wrong: there should be {expected} emails, and {twice} are second ones.")
+    print(f"\nThat is wrong: there should be {expected} emails; {twice} are second ones, {unconfirmed} unconfirmed.")
     return False
 
 
 def keep(here: cloud.Cloud, bodies: dict[str, str]) -> None:
     """Leaves everything running, and the inbox up to date, until Ctrl-C."""
     print(f"\n{cloud.description(here)}\nThe inbox page follows: reload it. Running until Ctrl-C.", flush=True)
-    written = len(here.outbox.emails())
+    written = so_far(here)
     while True:
         time.sleep(1)
-        if len(here.outbox.emails()) != written:
-            written = len(here.outbox.emails())
+        if so_far(here) != written:
+            written = so_far(here)
             endings.write_inbox(INBOX, here, endings.of(here, bodies))
+
+
+def so_far(here: cloud.Cloud) -> tuple[int, int]:
+    """How many emails there are, and how many things that SES said of them."""
+    return len(here.outbox.emails()), sum(map(len, endings.said_by_ses(here).values()))
 
 
 def main() -> int:

@@ -13,24 +13,35 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import child
 import cloud
+import e2e_feedback
 import endings
 import listeners
 import messages
-import outbox
 import postgres
 import stack
+from expect import (
+    FIRST_DELAY_SECONDS,
+    PATIENCE_SECONDS,
+    between,
+    comes_back_in,
+    emails_of,
+    emptied,
+    equal,
+    only,
+    outcomes_of,
+    rows_of,
+    send_status_change,
+    until,
+)
 
 EVENTS = stack.ROOT / "events"
-PATIENCE_SECONDS = 60
 
 Check = Callable[[cloud.Cloud], None]
 
@@ -48,7 +59,7 @@ def a_status_change_becomes_one_email_and_its_row(here: cloud.Cloud) -> None:
     equal(email.to, ["Sam <sam@example.com>"])
     equal(email.request["FromEmailAddress"], cloud.MAIL_FROM)
     equal(email.request["ReplyToAddresses"], [cloud.PARAMETERS["MailReplyTo"]])
-    equal(email.request["ConfigurationSetName"], cloud.CONFIGURATION_SET)
+    equal(email.configuration_set, here.stack.configuration_set)
     equal(email.tags, {"event_type": "application-status_changed", "event_id": event_id})
     body = email.request["Content"]["Simple"]["Body"]
     equal([kind for kind in ("Html", "Text") if "Backend Engineer" not in body[kind]["Data"]], [])
@@ -61,8 +72,7 @@ def one_event_in_two_messages_is_one_email(here: cloud.Cloud) -> None:
     sent = here.send(*[messages.status_change(event_id, 3, "offer")] * 2)
     emptied(here)
     only(emails_of(here, event_id))
-    outcomes = [line["outcome"] for line in here.log_lines() if line.get("message_id") in sent]
-    equal(sorted(outcomes), ["duplicate", "sent"])
+    equal(sorted(outcomes_of(here, *sent)), ["duplicate", "sent"])
 
 
 def an_event_that_comes_again_later_is_one_email(here: cloud.Cloud) -> None:
@@ -92,7 +102,9 @@ def a_refused_send_leaves_no_claim_and_a_later_try_sends(here: cloud.Cloud) -> N
     event_id = send_status_change(here, 4, "interview")
     until(lambda: any(line.get("event_id") == event_id for line in here.log_lines()), "the first try is logged")
     equal((emails_of(here, event_id), rows_of(here, event_id)), ([], []))
-    # The function told SQS to keep this message for minutes. Another one about the same event need not wait.
+    # The function told SQS when this message comes back: in half a minute, and not at the queue's own timeout.
+    between(0, comes_back_in(only(here.aws.messages_on(here.stack.events_queue_url))), FIRST_DELAY_SECONDS)
+    # Another one about the same event need not wait.
     here.send(messages.status_change(event_id, 4, "interview"))
     until(lambda: here.waiting() == 1, "the second message is handled")
     only(emails_of(here, event_id))
@@ -112,13 +124,34 @@ def a_poison_message_is_a_dead_letter_and_its_neighbours_are_sent(here: cloud.Cl
     equal(letter["MessageAttributes"]["onemail_reason"]["StringValue"], "malformed")
 
 
+def a_key_that_comes_again_with_another_payload_is_a_dead_letter_as_it_came(here: cloud.Cloud) -> None:
+    event_id = send_status_change(here, 9, "interview")
+    emptied(here)
+    other = messages.status_change(event_id, 10, "interview")
+    attribute = {"StringValue": "job-board", "DataType": "String"}
+    sent = here.aws.client("sqs").send_message(
+        QueueUrl=here.stack.events_queue_url, MessageBody=other, MessageAttributes={"producer": attribute}
+    )["MessageId"]
+    emptied(here)
+    only(emails_of(here, event_id))
+    letter = only([letter for letter in here.dead_letters() if endings.original_id(letter) == sent])
+    attributes = letter["MessageAttributes"]
+    equal((letter["Body"], attributes["producer"]), (other, attribute))
+    equal(attributes["onemail_reason"]["StringValue"], "key_reused")
+    equal(attributes["onemail_event_id"]["StringValue"], event_id)
+
+
 def what_nobody_moves_the_redrive_policy_moves(here: cloud.Cloud) -> None:
     sqs = here.aws.client("sqs")
-    policy = sqs.get_queue_attributes(QueueUrl=here.stack.events_queue_url, AttributeNames=["RedrivePolicy"])
-    target = sqs.get_queue_attributes(QueueUrl=here.stack.dead_letter_queue_url, AttributeNames=["QueueArn"])
-    redrive = json.loads(policy["Attributes"]["RedrivePolicy"])
-    equal(redrive["deadLetterTargetArn"], target["Attributes"]["QueueArn"])
-    equal(int(redrive["maxReceiveCount"]) >= 5, True)
+    for queue, dead_letter_queue in (
+        (here.stack.events_queue_url, here.stack.dead_letter_queue_url),
+        (here.stack.feedback_queue_url, here.stack.feedback_dead_letter_queue_url),
+    ):
+        policy = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["RedrivePolicy"])
+        target = sqs.get_queue_attributes(QueueUrl=dead_letter_queue, AttributeNames=["QueueArn"])
+        redrive = json.loads(policy["Attributes"]["RedrivePolicy"])
+        equal(redrive["deadLetterTargetArn"], target["Attributes"]["QueueArn"])
+        equal(int(redrive["maxReceiveCount"]) >= 5, True)
 
 
 def two_hundred_events_with_duplicates_are_two_hundred_emails(here: cloud.Cloud) -> None:
@@ -137,23 +170,25 @@ def each_sample_event_is_answered(here: cloud.Cloud) -> None:
         if path.stem == "migrate":
             equal(set(stack.invoke(here.aws, here.stack.migrate_function, event)), {"applied", "schema_version"})
             continue
+        answer = here.feedback(event) if path.stem.startswith("feedback_") else here.notify(event)
         # Nothing is left to be reported: what can't be sent was moved to the dead-letter queue.
-        equal((path.name, here.invoke(event)), (path.name, {"batchItemFailures": []}))
+        equal((path.name, answer), (path.name, {"batchItemFailures": []}))
 
 
 def what_is_no_sqs_event_is_an_error(here: cloud.Cloud) -> None:
     payloads: list[object] = [{}, {"Records": None}, [], "hello"]
-    for payload in payloads:
-        try:
-            here.invoke(payload)
-        except child.Failed:
-            continue
-        raise AssertionError(f"{payload!r} was answered")
+    for invoke in (here.notify, here.feedback):
+        for payload in payloads:
+            try:
+                invoke(payload)
+            except child.Failed:
+                continue
+            raise AssertionError(f"{payload!r} was answered by `{invoke.__name__}`")
 
 
 def no_address_is_logged(here: cloud.Cloud) -> None:
     addresses = [row["email"] for row in here.board.rows("SELECT email FROM auth_user")]
-    text = "\n".join(json.dumps(line, ensure_ascii=False) for line in here.log_lines())
+    text = "\n".join(json.dumps(line, ensure_ascii=False) for line in here.log_lines() + here.feedback_log_lines())
     equal([address for address in addresses if address in text], [])
 
 
@@ -194,42 +229,6 @@ def start_and_stop_a_copy(temporary: Path) -> None:
     equal([process for process in children if listeners.is_running(process)], [])
 
 
-def send_status_change(here: cloud.Cloud, application: int, status: str) -> str:
-    event_id = str(uuid.uuid4())
-    here.send(messages.status_change(event_id, application, status))
-    return event_id
-
-
-def emails_of(here: cloud.Cloud, event_id: str) -> list[outbox.Email]:
-    return [email for email in here.outbox.emails() if email.tags.get("event_id") == event_id]
-
-
-def rows_of(here: cloud.Cloud, event_id: str) -> list[dict[str, Any]]:
-    return here.board.rows(f"SELECT * FROM processed_events WHERE event_id = '{event_id}'")
-
-
-def emptied(here: cloud.Cloud) -> None:
-    until(lambda: here.waiting() == 0, "the queue is empty")
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {PATIENCE_SECONDS} s: {what}")
-        time.sleep(0.05)
-
-
-def only(found: list[Any]) -> Any:
-    equal(len(found), 1)
-    return found[0]
-
-
-def equal(seen: object, expected: object) -> None:
-    if seen != expected:
-        raise AssertionError(f"expected {expected!r}, saw {seen!r}")
-
-
 CHECKS: list[Check] = [
     the_migration_is_applied_once,
     a_status_change_becomes_one_email_and_its_row,
@@ -239,11 +238,14 @@ CHECKS: list[Check] = [
     an_order_is_confirmed_once,
     a_refused_send_leaves_no_claim_and_a_later_try_sends,
     a_poison_message_is_a_dead_letter_and_its_neighbours_are_sent,
+    a_key_that_comes_again_with_another_payload_is_a_dead_letter_as_it_came,
     what_nobody_moves_the_redrive_policy_moves,
+    *e2e_feedback.CHECKS,
     two_hundred_events_with_duplicates_are_two_hundred_emails,
     each_sample_event_is_answered,
     what_is_no_sqs_event_is_an_error,
     no_address_is_logged,
+    *e2e_feedback.CHECKS_OF_THE_RUN,
     everything_listens_on_loopback_alone,
     a_second_copy_runs_beside_it_and_stops_when_told,
 ]
@@ -257,8 +259,9 @@ def passes(check: Check, here: cloud.Cloud) -> bool:
         print(f"not ok - {name}: {error}", flush=True)
         if not isinstance(error, AssertionError):
             traceback.print_exc()
-        # The next one starts with an empty queue all the same.
+        # The next one starts with empty queues all the same.
         here.purge()
+        here.purge_notifications()
         return False
     print(f"ok - {name}", flush=True)
     return True

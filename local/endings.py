@@ -1,4 +1,4 @@
-"""How each message ended: from the function's log, the outbox and the dead-letter queue."""
+"""How each message ended, and what SES said of each email: from the functions' log, dead letters and ledger."""
 
 from __future__ import annotations
 
@@ -60,12 +60,23 @@ def count(ended: Sequence[Ending]) -> collections.Counter[str]:
     return collections.Counter(ending.outcome for ending in ended)
 
 
+def said_by_ses(here: Cloud) -> dict[str, list[str]]:
+    """The kinds of what SES said of each email, by SES's message id, in the order in which it happened."""
+    rows = here.board.rows("SELECT ses_message_id, kind FROM email_feedback ORDER BY occurred_at, id")
+    kinds: dict[str, list[str]] = {}
+    for row in rows:
+        kinds.setdefault(row["ses_message_id"], []).append(row["kind"])
+    return kinds
+
+
 def write_inbox(path: Path, here: Cloud, ended: Sequence[Ending]) -> None:
     emails = here.outbox.emails()
+    said = said_by_ses(here)
     counted = count(ended)
     summary = [
         (len(ended), "messages"),
         (len(emails), "emails"),
+        (sum("send" in said.get(email.message_id, []) for email in emails), "confirmed by SES"),
         (counted["duplicate"], "duplicates skipped"),
         (counted["skipped"], "without a recipient"),
         (counted["dead"], "in the dead-letter queue"),
@@ -79,4 +90,4 @@ def write_inbox(path: Path, here: Cloud, ended: Sequence[Ending]) -> None:
         for ending in order
         if ending.outcome != "sent"
     ]
-    inbox.write(path, emails, unsent, summary)
+    inbox.write(path, emails, said, unsent, summary)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import email.header
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,17 @@ class Unsent:
     bad: bool
 
 
-def write(path: Path, emails: Sequence[Email], unsent: Sequence[Unsent], summary: Sequence[tuple[int, str]]) -> None:
+def write(
+    path: Path,
+    emails: Sequence[Email],
+    said: Mapping[str, Sequence[str]],
+    unsent: Sequence[Unsent],
+    summary: Sequence[tuple[int, str]],
+) -> None:
+    """Writes the page; `said` is what SES said of the emails, by its message ids."""
     data = {
         "summary": summary,
-        "emails": [_email(each) for each in emails],
+        "emails": [_email(each, said.get(each.message_id, [])) for each in emails],
         "others": [asdict(each) for each in unsent],
     }
     # Within a script element only "<" could end it, or begin a comment.
@@ -43,7 +50,7 @@ def write(path: Path, emails: Sequence[Email], unsent: Sequence[Unsent], summary
     draft.replace(path)
 
 
-def _email(sent: Email) -> dict[str, Any]:
+def _email(sent: Email, said: Sequence[str]) -> dict[str, Any]:
     request = sent.request
     simple = request["Content"]["Simple"]
     addresses = [("From", request["FromEmailAddress"]), *(("To", address) for address in sent.to)]
@@ -53,7 +60,8 @@ def _email(sent: Email) -> dict[str, Any]:
     return {
         "subject": sent.subject,
         "to": [_readable(address) for address in sent.to],
-        "what": f"{event_type} · {sent.accepted_at.astimezone():%H:%M:%S}",
+        # Of what SES said, the last.
+        "what": " · ".join([event_type, f"{sent.accepted_at.astimezone():%H:%M:%S}", *said[-1:]]),
         "addresses": [(name, _readable(address)) for name, address in addresses],
         "html": simple["Body"]["Html"]["Data"],
         "text": simple["Body"]["Text"]["Data"],
@@ -62,7 +70,8 @@ def _email(sent: Email) -> dict[str, Any]:
         "ses": [
             ("Message id", sent.message_id),
             ("Accepted", sent.accepted_at.isoformat(timespec="milliseconds")),
-            ("Configuration set", request.get("ConfigurationSetName", "none")),
+            ("Configuration set", sent.configuration_set or "none"),
+            ("SES said", ", ".join(said) or "nothing yet"),
         ],
     }
 

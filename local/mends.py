@@ -29,19 +29,22 @@ def repeat_concurrency(aws: Aws, function: str) -> None:
         functions.update_event_source_mapping(UUID=mapping["UUID"], ScalingConfig={"MaximumConcurrency": limit})
 
 
-def widen_role(aws: Aws, function: str) -> None:
-    """Two permissions that the role's own policy rightly lacks.
+def let_send(aws: Aws, function: str) -> None:
+    """MiniStack judges SendEmail by the resource `*` alone, not by identity and configuration set."""
+    _widen_role(aws, function, "send", "ses:SendEmail")
 
-    MiniStack judges SendEmail by the resource `*` alone, not by identity and configuration set. And it asks for a
-    permission of its own for a batch, where AWS asks for that of the single action.
-    """
-    statements = [
-        {"Effect": "Allow", "Action": "ses:SendEmail", "Resource": "*"},
-        {"Effect": "Allow", "Action": "sqs:ChangeMessageVisibilityBatch", "Resource": "*"},
-    ]
+
+def let_delay(aws: Aws, function: str) -> None:
+    """MiniStack asks for a permission of its own for a batch, where AWS asks for that of the single action."""
+    _widen_role(aws, function, "delay", "sqs:ChangeMessageVisibilityBatch")
+
+
+def _widen_role(aws: Aws, function: str, name: str, action: str) -> None:
+    """Adds to the function's role what the role's own policy rightly lacks."""
+    statement = {"Effect": "Allow", "Action": action, "Resource": "*"}
     configuration = aws.client("lambda").get_function_configuration(FunctionName=function)
     aws.client("iam").put_role_policy(
         RoleName=configuration["Role"].rsplit("/", 1)[-1],
-        PolicyName="ministack",
-        PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": statements}),
+        PolicyName=f"ministack-{name}",
+        PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [statement]}),
     )

@@ -1,7 +1,8 @@
 """The door to SES: every email that a function sends passes here on its way to the AWS stand-in.
 
 The stand-in keeps an email's addresses, subject and bodies, and drops the rest. This keeps the request whole, so
-that headers, tags and Reply-To can be looked at too. It can also refuse, as SES does on a bad day.
+that headers, tags and Reply-To can be looked at too. It can also refuse, as SES does on a bad day, and lose a reply,
+as networks do.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sys
 import threading
 import traceback
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -46,14 +47,25 @@ class Email:
     def tags(self) -> dict[str, str]:
         return {tag["Name"]: tag["Value"] for tag in self.request.get("EmailTags", [])}
 
+    @property
+    def configuration_set(self) -> str | None:
+        name: str | None = self.request.get("ConfigurationSetName")
+        return name
+
+
+def _tell_nobody(_: Email) -> None:
+    pass
+
 
 class Outbox:
-    """What SES has accepted so far, and how often it is to refuse."""
+    """What SES has accepted so far, and what is to go wrong."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[Email], None]) -> None:
+        self._tell = tell
         self._lock = threading.Lock()
         self._emails: list[Email] = []
         self._refusals = 0
+        self._lost_replies = 0
         self.url = ""
 
     def emails(self) -> list[Email]:
@@ -65,20 +77,35 @@ class Outbox:
         with self._lock:
             self._refusals = count
 
+    def lose_replies(self, count: int) -> None:
+        """Of the next `count` emails that SES accepts, the function never learns it."""
+        with self._lock:
+            self._lost_replies = count
+
     def _takes_refusal(self) -> bool:
         with self._lock:
             self._refusals -= 1
             return self._refusals >= 0
 
-    def _keep(self, request: dict[str, Any], message_id: str) -> None:
+    def _loses_reply(self) -> bool:
         with self._lock:
-            self._emails.append(Email(message_id, datetime.now(timezone.utc), request))
+            self._lost_replies -= 1
+            return self._lost_replies >= 0
+
+    def _keep(self, request: dict[str, Any], message_id: str) -> None:
+        email = Email(message_id, datetime.now(timezone.utc), request)
+        with self._lock:
+            self._emails.append(email)
+        self._tell(email)
 
 
 @contextlib.contextmanager
-def running(endpoint: str) -> Iterator[Outbox]:
-    """Opens the door for the length of the block; `endpoint` is the AWS stand-in behind it."""
-    outbox = Outbox()
+def running(endpoint: str, tell: Callable[[Email], None] = _tell_nobody) -> Iterator[Outbox]:
+    """Opens the door for the length of the block.
+
+    `endpoint` is the AWS stand-in behind it; `tell` is called with each email before the function gets its answer.
+    """
+    outbox = Outbox(tell)
     server = _Server(("127.0.0.1", 0), _door(outbox, urllib.parse.urlsplit(endpoint).netloc))
     outbox.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, name="outbox", daemon=True)
@@ -111,6 +138,9 @@ def _door(outbox: Outbox, behind: str) -> type[http.server.BaseHTTPRequestHandle
             status, kind, answer = _ask(behind, self.command, self.path, dict(self.headers), body)
             if sends and status == 200:
                 outbox._keep(json.loads(body), json.loads(answer)["MessageId"])
+                if outbox._loses_reply():
+                    self.close_connection = True
+                    return
             self._answer(status, kind, answer)
 
         do_GET = do_POST = do_PUT = do_DELETE = _pass

@@ -27,9 +27,15 @@ class Stack:
 
     events_queue_url: str
     dead_letter_queue_url: str
+    configuration_set: str
+    feedback_topic: str
+    feedback_queue_url: str
+    feedback_dead_letter_queue_url: str
     notify_function: str
+    feedback_function: str
     migrate_function: str
     notify_log_group: str
+    feedback_log_group: str
 
 
 def architecture() -> str:
@@ -85,7 +91,9 @@ def deploy(home: Path, aws: Aws, template: Path, parameters: Mapping[str, str]) 
     )
     stack = _outputs(aws)
     mends.repeat_concurrency(aws, stack.notify_function)
-    mends.widen_role(aws, stack.notify_function)
+    mends.let_send(aws, stack.notify_function)
+    mends.let_delay(aws, stack.notify_function)
+    mends.let_delay(aws, stack.feedback_function)
     invoke(aws, stack.migrate_function, {})
     return stack
 
@@ -105,9 +113,15 @@ def _outputs(aws: Aws) -> Stack:
     return Stack(
         events_queue_url=outputs["EventsQueueUrl"],
         dead_letter_queue_url=outputs["DeadLetterQueueUrl"],
+        configuration_set=outputs["ConfigurationSetName"],
+        feedback_topic=outputs["FeedbackTopicArn"],
+        feedback_queue_url=outputs["FeedbackQueueUrl"],
+        feedback_dead_letter_queue_url=outputs["FeedbackDeadLetterQueueUrl"],
         notify_function=outputs["NotifyFunctionName"],
+        feedback_function=outputs["FeedbackFunctionName"],
         migrate_function=outputs["MigrateFunctionName"],
         notify_log_group=outputs["NotifyLogGroupName"],
+        feedback_log_group=outputs["FeedbackLogGroupName"],
     )
 
 

@@ -47,6 +47,11 @@ EXPECTED = {
     "poison.json": [REFUSED, "sent"],
     "status_changed.json": ["sent"],
 }
+# What each file tells of an email, and whether that completes its claim, which no worker has made.
+TOLD = {
+    "feedback_bounce.json": ("bounce", False),
+    "feedback_send.json": ("send", True),
+}
 
 
 def main() -> int:
@@ -93,7 +98,7 @@ def _bootstrap(template: Path) -> Path:
 def _check_every_event(template: Path) -> int:
     checks = Checks()
     found = sorted(path.name for path in EVENTS.glob("*.json"))
-    checks.equal("every file in events/ is known here", found, sorted([MIGRATION, *EXPECTED]))
+    checks.equal("every file in events/ is known here", found, sorted([MIGRATION, *EXPECTED, *TOLD]))
     glibc = base_image.glibc_wanted(_bootstrap(template))
     checks.equal("the binary asks for no newer C library than Lambda's", glibc <= base_image.GLIBC, True)
     with services.running() as here:
@@ -101,6 +106,8 @@ def _check_every_event(template: Path) -> int:
         _check_migration(sam, checks)
         for name in EXPECTED:
             _check_event(EVENTS / name, sam, here, checks)
+        for name in TOLD:
+            _check_notification(EVENTS / name, sam, here, checks)
     return 1 if checks.failed else 0
 
 
@@ -148,6 +155,22 @@ def _check_event(event: Path, sam: Sam, here: services.Services, checks: Checks)
         checks.equal(f"{event.name}: rows in the ledger: {', '.join(settled.values())}", added, settled)
         keys = [email.tags.get("event_id") for email in here.outbox.emails()[emails:]]
         checks.equal(f"{event.name}: emails sent: {len(sent)}", keys, sent)
+
+
+def _check_notification(event: Path, sam: Sam, here: services.Services, checks: Checks) -> None:
+    kind, completes = TOLD[event.name]
+    [record] = json.loads(event.read_text())["Records"]
+    [key] = json.loads(record["body"])["mail"]["tags"]["event_id"]
+    ledger, feedback = here.ledger(), here.feedback()
+
+    with checks.explained_by(sam.log):
+        answer = sam.invoke("FeedbackFunction", event)
+
+        checks.equal(f"{event.name}: failures reported: 0", answer, {"batchItemFailures": []})
+        checks.equal(f"{event.name}: recorded: {kind}", here.feedback()[len(feedback) :], [(key, kind)])
+        added = {each: outcome for each, outcome in here.ledger().items() if each not in ledger}
+        completed = {key: "sent"} if completes else {}
+        checks.equal(f"{event.name}: claims completed: {len(completed)}", added, completed)
 
 
 def _key(record: dict[str, Any]) -> str:

@@ -33,6 +33,10 @@ class Services:
         variables = {
             "DATABASE_URL": _from_container(self.board.url),
             "MAIL_FROM": cloud.MAIL_FROM,
+            # SAM gives a reference to a resource as that resource's name in the template, which is no queue's URL and
+            # no configuration set.
+            "DEAD_LETTER_QUEUE_URL": "",
+            "SES_CONFIGURATION_SET": "",
             "AWS_ENDPOINT_URL_SESV2": _from_container(self.outbox.url),
         }
         file = self.home / "env.json"
@@ -43,6 +47,11 @@ class Services:
         """The outcome of each key."""
         rows = self.board.rows("SELECT event_id, outcome FROM processed_events")
         return {row["event_id"]: row["outcome"] for row in rows}
+
+    def feedback(self) -> list[tuple[str, str]]:
+        """What SES said: key and kind."""
+        rows = self.board.rows("SELECT event_id, kind FROM email_feedback ORDER BY id")
+        return [(row["event_id"], row["kind"]) for row in rows]
 
 
 def _from_container(url: str) -> str:
