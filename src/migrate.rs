@@ -1,5 +1,7 @@
 //! `migrate`: brings the ledger's schema to the version that this binary needs.
 
+use std::time::Duration;
+
 use anyhow::Context as _;
 use serde::Serialize;
 
@@ -27,6 +29,15 @@ pub struct Migrated {
 /// # Errors
 /// The database can't be reached, or a migration fails; each migration is applied whole or not at all.
 pub async fn migrate(config: &DatabaseConfig, deadline: Deadline) -> anyhow::Result<Migrated> {
+    tokio::time::timeout_at(deadline.keeping(ANSWER).instant(), apply(config, deadline))
+        .await
+        .context(
+            "Failed to migrate in time: another migration may hold the lock, or a pooler may have no second \
+             connection to give",
+        )?
+}
+
+async fn apply(config: &DatabaseConfig, deadline: Deadline) -> anyhow::Result<Migrated> {
     let connections = Connections::new(config, 2)?;
     // On a connection of its own, and in a transaction: a pooler in transaction mode may hand the session of a
     // connection to others between two transactions.
@@ -64,4 +75,6 @@ pub async fn migrate(config: &DatabaseConfig, deadline: Deadline) -> anyhow::Res
     })
 }
 
+/// For the answer to reach Lambda.
+const ANSWER: Duration = Duration::from_millis(500);
 const UNREACHABLE: &str = "Failed to connect to Postgres";

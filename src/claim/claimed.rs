@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::{join, join3};
+use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
 use crate::database::{Connection, DatabaseError};
@@ -85,28 +86,17 @@ impl Claimed {
         }
     }
 
-    /// Frees the key, since nobody knows whether the email has left: at once for this message, which SQS keeps
-    /// back for as long as SES's word may take, and after `wait` for any other message of the same event.
+    /// Frees the key, since nobody knows whether the email has left: at once for the message of `doubt`, which
+    /// SQS keeps back for as long as SES's word may take, and after that time for any other message of the event.
     ///
     /// # Errors
-    /// The key is free for all of them.
-    pub async fn leave_in_doubt(
-        self,
-        message_id: Option<&MessageId>,
-        wait: Duration,
-    ) -> Result<(), DatabaseError> {
+    /// The key is free, perhaps for all of them.
+    pub async fn leave_in_doubt(self, doubt: &Doubt<'_>) -> Result<(), DatabaseError> {
         let key = self.record.key.as_str();
         let client = self.connection.client();
         let (unclaimed, marked, committed) = join3(
             client.execute_typed(sql::UNCLAIM, &[(&key, Type::TEXT)]),
-            client.execute_typed(
-                sql::MARK_IN_DOUBT,
-                &[
-                    (&key, Type::TEXT),
-                    (&message_id.map(MessageId::as_str), Type::TEXT),
-                    (&wait.as_secs_f64(), Type::FLOAT8),
-                ],
-            ),
+            doubt.mark(client, key),
             client.batch_execute("COMMIT"),
         )
         .await;
@@ -123,7 +113,46 @@ impl Claimed {
     }
 }
 
+/// A send of which nobody knows whether it reached SES.
+#[derive(Clone, Copy)]
+pub struct Doubt<'a> {
+    /// The message that it was made for.
+    pub message_id: Option<&'a MessageId>,
+    /// For how long SES's word may still come.
+    pub wait: Duration,
+}
+
+impl Doubt<'_> {
+    async fn mark(&self, client: &Client, key: &str) -> Result<u64, tokio_postgres::Error> {
+        let message_id = self.message_id.map(MessageId::as_str);
+        client
+            .execute_typed(
+                sql::MARK_IN_DOUBT,
+                &[
+                    (&key, Type::TEXT),
+                    (&message_id, Type::TEXT),
+                    (&self.wait.as_secs_f64(), Type::FLOAT8),
+                ],
+            )
+            .await
+    }
+}
+
 impl LedgerRecord {
+    /// The mark of [`Claimed::leave_in_doubt`] alone, on a connection of its own.
+    ///
+    /// # Errors
+    /// It could not be written on this connection.
+    pub async fn mark_in_doubt(
+        &self,
+        connection: Connection,
+        doubt: &Doubt<'_>,
+    ) -> Result<(), DatabaseError> {
+        doubt.mark(connection.client(), self.key.as_str()).await?;
+        connection.rest();
+        Ok(())
+    }
+
     /// Writes the claim of an email that has left, on a connection of its own. Returns whether the ledger now
     /// tells of this very email.
     ///

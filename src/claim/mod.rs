@@ -4,7 +4,7 @@ mod claimed;
 mod sql;
 mod transaction;
 
-pub use claimed::{Claimed, LedgerRecord, Settled};
+pub use claimed::{Claimed, Doubt, LedgerRecord, Settled};
 pub use transaction::{Claim, Limits, claim};
 
 use std::time::Duration;

@@ -22,11 +22,11 @@ pub(super) const CLAIM: &str = "\
     ON CONFLICT (event_id) DO NOTHING";
 
 /// A statement of its own, since it must see what a neighbour committed while `CLAIM` waited. A claim that SES
-/// settled has no payload to compare with. A send in doubt stops all messages but the one that it is of, which
-/// SQS has kept back meanwhile.
+/// settled has no payload to compare with. A send in doubt stops all messages but the one that it is of: SQS keeps
+/// that one back itself, and if it is handed out, by SQS or by hand, it is to be tried.
 pub(super) const STANDING: &str = "\
     SELECT outcome,
-           payload_sha256 = $2 AND event_type = $3 OR payload_sha256 = '' AS same_event,
+           event_type = $3 AND payload_sha256 IN ($2, '') AS same_event,
            (SELECT extract(epoch FROM in_doubt_until - clock_timestamp())::float8
               FROM sends_in_doubt
              WHERE event_id = $1
@@ -56,14 +56,16 @@ pub(super) const MARK_IN_DOUBT: &str = "\
        SET message_id = excluded.message_id,
            in_doubt_until = greatest(mark.in_doubt_until, excluded.in_doubt_until)";
 
-/// Writes a claim whose transaction may be lost, for an email that has left. What stands there already is
-/// kept; the result tells whether it is of this email.
+/// Writes a claim whose transaction may be lost, for an email that has left. What tells of another email is
+/// kept; the result tells whether it is of this one.
 pub(super) const RESTORE: &str = "\
     INSERT INTO processed_events AS ledger
            (event_id, event_type, outcome, ses_message_id, settled_by, payload_sha256)
     VALUES ($1, $2, 'sent', $3, 'worker', $4)
     ON CONFLICT (event_id) DO UPDATE
-       SET ses_message_id = coalesce(ledger.ses_message_id, excluded.ses_message_id),
+       SET outcome = CASE WHEN ledger.ses_message_id IS NULL
+                     THEN 'sent' ELSE ledger.outcome END,
+           ses_message_id = coalesce(ledger.ses_message_id, excluded.ses_message_id),
            payload_sha256 = CASE ledger.payload_sha256
                             WHEN '' THEN excluded.payload_sha256
                             ELSE ledger.payload_sha256 END

@@ -106,8 +106,9 @@ async fn open(
         }
         let rows = rows?
             .iter()
-            .map(|row| Ok(row.try_get::<_, Json<Row>>(0)?.0))
-            .collect::<Result<_, tokio_postgres::Error>>()?;
+            .map(|row| row.try_get::<_, Json<Row>>(0).map(|row| row.0))
+            .collect::<Result<_, _>>()
+            .map_err(DatabaseError::UnreadableRow)?;
         Ok(Read::Won(rows))
     };
     match read() {

@@ -21,8 +21,10 @@ pub enum SslMode {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SslRootCert {
-    /// The roots that browsers trust: nothing was said, or libpq's word `system`.
-    Public,
+    /// Nothing was said: where a mode verifies, the roots that browsers trust.
+    Unset,
+    /// libpq's word `system`: the same roots, and nothing less than `verify-full`.
+    System,
     /// A PEM file.
     File(PathBuf),
 }
@@ -50,19 +52,25 @@ impl DatabaseConfig {
         let url = env.required("DATABASE_URL", URL)?;
         let (url, tls) = split_tls_parameters(url)?;
         let ssl_mode = match tls.mode {
-            Some(mode) => mode,
-            None => env
-                .parsed("PGSSLMODE", SSL_MODE, ssl_mode)?
-                .unwrap_or(SslMode::Prefer),
+            Some(mode) => Some(mode),
+            None => env.parsed("PGSSLMODE", SSL_MODE, ssl_mode)?,
         };
         let ssl_root_cert = tls
             .root_cert
             .or_else(|| env.get("PGSSLROOTCERT").map(ssl_root_cert))
-            .unwrap_or(SslRootCert::Public);
+            .unwrap_or(SslRootCert::Unset);
         let ssl_mode = match (ssl_mode, &ssl_root_cert) {
+            (None | Some(SslMode::VerifyFull), SslRootCert::System) => SslMode::VerifyFull,
+            (Some(_), SslRootCert::System) => {
+                return Err(ConfigError::because(
+                    "DATABASE_URL",
+                    "or PGSSLMODE has an sslmode that is too weak for sslrootcert=system",
+                    "sslmode=verify-full",
+                ));
+            }
             // As libpq does: whoever names a root certificate wants it checked.
-            (SslMode::Require, SslRootCert::File(_)) => SslMode::VerifyCa,
-            _ => ssl_mode,
+            (Some(SslMode::Require), SslRootCert::File(_)) => SslMode::VerifyCa,
+            (mode, _) => mode.unwrap_or(SslMode::Prefer),
         };
         Ok(Self {
             connection: connection(&url)?,
@@ -145,7 +153,7 @@ fn ssl_mode(value: &str) -> Option<SslMode> {
 
 fn ssl_root_cert(value: &str) -> SslRootCert {
     match value {
-        "system" => SslRootCert::Public,
+        "system" => SslRootCert::System,
         path => SslRootCert::File(path.into()),
     }
 }
@@ -182,11 +190,14 @@ mod tests {
         let config = read(&[
             ("DATABASE_URL", "postgres://worker@db/jobs?sslmode=require"),
             ("PGSSLMODE", "disable"),
-            ("PGSSLROOTCERT", "system"),
+            ("PGSSLROOTCERT", "/certs/ca.pem"),
         ])
         .unwrap();
-        assert_eq!(config.ssl_mode, SslMode::Require);
-        assert_eq!(config.ssl_root_cert, SslRootCert::Public);
+        assert_eq!(config.ssl_mode, SslMode::VerifyCa);
+        assert_eq!(
+            config.ssl_root_cert,
+            SslRootCert::File("/certs/ca.pem".into())
+        );
         let config = read(&[("DATABASE_URL", "postgres://worker@db/jobs")]).unwrap();
         assert_eq!(config.ssl_mode, SslMode::Prefer);
     }
@@ -199,6 +210,18 @@ mod tests {
         )])
         .unwrap();
         assert_eq!(config.ssl_mode, SslMode::VerifyCa);
+    }
+
+    #[test]
+    fn the_system_roots_are_checked_in_full_or_not_at_all() {
+        let url = "postgres://worker@db/jobs?sslrootcert=system";
+        let config = read(&[("DATABASE_URL", url)]).unwrap();
+        assert_eq!(config.ssl_mode, SslMode::VerifyFull);
+        assert_eq!(config.ssl_root_cert, SslRootCert::System);
+        for weaker in ["disable", "prefer", "require", "verify-ca"] {
+            let url = format!("{url}&sslmode={weaker}");
+            assert!(read(&[("DATABASE_URL", &url)]).is_err(), "{weaker}");
+        }
     }
 
     #[test]

@@ -41,10 +41,16 @@ impl ConfigError {
 }
 
 impl Env {
-    /// The environment of this process; a value that isn't UTF-8 counts as unset.
+    /// The environment of this process. What isn't UTF-8 in a value becomes `\u{FFFD}`, which no value takes: it
+    /// must not count as unset, least of all a list of who may be written to.
     pub fn of_process() -> Self {
         std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .map(|(name, value)| {
+                (
+                    name.to_string_lossy().into_owned(),
+                    value.to_string_lossy().into_owned(),
+                )
+            })
             .collect()
     }
 

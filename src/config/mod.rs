@@ -37,8 +37,11 @@ impl NotifyConfig {
                 "DEAD_LETTER_QUEUE_URL",
                 "the URL of an SQS queue",
                 |url| {
-                    (url.starts_with("https://") || url.starts_with("http://"))
-                        .then(|| url.to_owned())
+                    url.strip_prefix("https://")
+                        .or_else(|| url.strip_prefix("http://"))
+                        .and_then(|rest| rest.split_once('/'))
+                        .filter(|(host, path)| !host.is_empty() && !path.is_empty())
+                        .map(|_| url.to_owned())
                 },
             )?,
         })

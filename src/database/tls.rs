@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
@@ -23,66 +24,80 @@ pub(super) fn connector(
 ) -> anyhow::Result<(MakeRustlsConnect, tokio_postgres::config::SslMode)> {
     use tokio_postgres::config::SslMode as Use;
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let (verifier, usage): (Arc<dyn ServerCertVerifier>, _) = match mode {
-        SslMode::Disable => (Unverified::with(&provider, None), Use::Disable),
-        SslMode::Prefer => (Unverified::with(&provider, None), Use::Prefer),
-        SslMode::Require => (Unverified::with(&provider, None), Use::Require),
-        SslMode::VerifyCa => {
-            let chain = web_pki(&provider, roots)?;
-            (Unverified::with(&provider, Some(chain)), Use::Require)
-        }
-        SslMode::VerifyFull => (web_pki(&provider, roots)?, Use::Require),
+    let (check, usage) = match mode {
+        SslMode::Disable => (Check::Nothing, Use::Disable),
+        SslMode::Prefer => (Check::Nothing, Use::Prefer),
+        SslMode::Require => (Check::Nothing, Use::Require),
+        SslMode::VerifyCa => (Check::Chain(Roots::read(roots, &provider)?), Use::Require),
+        SslMode::VerifyFull => (
+            Check::ChainAndName(Roots::read(roots, &provider)?),
+            Use::Require,
+        ),
     };
-    let config = ClientConfig::builder_with_provider(provider)
+    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .context("Failed to set up TLS")?
         .dangerous()
-        .with_custom_certificate_verifier(verifier)
+        .with_custom_certificate_verifier(Arc::new(Verifier { provider, check }))
         .with_no_client_auth();
     Ok((MakeRustlsConnect::new(config), usage))
 }
 
-fn web_pki(
-    provider: &Arc<CryptoProvider>,
-    roots: &SslRootCert,
-) -> anyhow::Result<Arc<WebPkiServerVerifier>> {
-    let mut store = RootCertStore::empty();
-    match roots {
-        SslRootCert::Public => store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
-        SslRootCert::File(path) => {
-            let unreadable =
-                || format!("Failed to read the root certificates in {}", path.display());
-            for certificate in CertificateDer::pem_file_iter(path).with_context(unreadable)? {
-                store
-                    .add(certificate.with_context(unreadable)?)
-                    .with_context(unreadable)?;
-            }
-            anyhow::ensure!(!store.is_empty(), "No certificate in {}", path.display());
-        }
-    }
-    WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider))
-        .build()
-        .context("Failed to set up the verification of certificates")
-}
-
-/// Leaves out the host name, and the chain too where there is nothing to check it with. Signatures are
-/// always verified: the server holds the key of the certificate that it shows.
+/// What of the server's certificate is checked. Signatures are always verified: the server holds the key of the
+/// certificate that it shows.
 #[derive(Debug)]
-struct Unverified {
-    provider: Arc<CryptoProvider>,
-    chain: Option<Arc<WebPkiServerVerifier>>,
+enum Check {
+    Nothing,
+    Chain(Roots),
+    ChainAndName(Roots),
 }
 
-impl Unverified {
-    fn with(provider: &Arc<CryptoProvider>, chain: Option<Arc<WebPkiServerVerifier>>) -> Arc<Self> {
-        Arc::new(Self {
-            provider: Arc::clone(provider),
-            chain,
-        })
+#[derive(Debug)]
+struct Roots {
+    web_pki: Arc<WebPkiServerVerifier>,
+    /// Those of a file, as they stand in it.
+    listed: Vec<CertificateDer<'static>>,
+}
+
+impl Roots {
+    fn read(roots: &SslRootCert, provider: &Arc<CryptoProvider>) -> anyhow::Result<Self> {
+        let mut store = RootCertStore::empty();
+        let mut listed = Vec::new();
+        match roots {
+            SslRootCert::Unset | SslRootCert::System => {
+                store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+            }
+            SslRootCert::File(path) => {
+                let unreadable = || {
+                    format!(
+                        "PGSSLROOTCERT, or sslrootcert of DATABASE_URL, must name a PEM file with root \
+                         certificates; {} is none",
+                        path.display()
+                    )
+                };
+                for certificate in CertificateDer::pem_file_iter(path).with_context(unreadable)? {
+                    let certificate = certificate.with_context(unreadable)?;
+                    store.add(certificate.clone()).with_context(unreadable)?;
+                    listed.push(certificate);
+                }
+                anyhow::ensure!(!store.is_empty(), unreadable());
+            }
+        }
+        let web_pki =
+            WebPkiServerVerifier::builder_with_provider(store.into(), Arc::clone(provider))
+                .build()
+                .context("Failed to set up the verification of certificates")?;
+        Ok(Self { web_pki, listed })
     }
 }
 
-impl ServerCertVerifier for Unverified {
+#[derive(Debug)]
+struct Verifier {
+    provider: Arc<CryptoProvider>,
+    check: Check,
+}
+
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -91,14 +106,30 @@ impl ServerCertVerifier for Unverified {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let Some(chain) = &self.chain else {
-            return Ok(ServerCertVerified::assertion());
+        let (roots, with_name) = match &self.check {
+            Check::Nothing => return Ok(ServerCertVerified::assertion()),
+            Check::Chain(roots) => (roots, false),
+            Check::ChainAndName(roots) => (roots, true),
         };
-        // The name is checked last, so this error says that all the rest holds.
-        match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+        // A self-signed certificate that is its own root: libpq takes it, webpki doesn't.
+        if roots.listed.iter().any(|root| root == end_entity) {
+            if with_name {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+            }
+            return Ok(ServerCertVerified::assertion());
+        }
+        let verified = roots.web_pki.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
+        match verified {
+            // The name is checked last, so this error says that all the rest holds.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
+            )) if !with_name => Ok(ServerCertVerified::assertion()),
             verified => verified,
         }
     }

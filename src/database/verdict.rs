@@ -9,6 +9,9 @@ use tokio_postgres::error::SqlState;
 pub enum DatabaseError {
     #[error(transparent)]
     Postgres(#[from] tokio_postgres::Error),
+    /// The query's row has a value that can't be read, such as a number beyond any range.
+    #[error("a row of recipient.sql can't be read")]
+    UnreadableRow(#[source] tokio_postgres::Error),
     #[error("no connection to Postgres in time")]
     NoConnectionInTime,
     #[error("no answer from Postgres in time")]
@@ -36,12 +39,34 @@ impl DatabaseError {
         let error = match self {
             Self::NoConnectionInTime => return Later,
             Self::NoAnswerInTime | Self::NoTransaction => return TryAnotherConnection,
+            Self::UnreadableRow(_) => return Ours,
             Self::Postgres(error) => error,
         };
         match error.code() {
             Some(code) => of_sql_state(code),
             // No word from the server: the connection is gone, or there was none.
             None => TryAnotherConnection,
+        }
+    }
+
+    /// Whether it is our setup, once other connections have failed in the same way: the password, or TLS.
+    pub fn is_setup(&self) -> bool {
+        if self.verdict() == DatabaseVerdict::Ours {
+            return true;
+        }
+        match self {
+            Self::Postgres(error) => match error.code() {
+                Some(code) => code.code().starts_with("28"),
+                // The library doesn't tell kinds of errors but by their text.
+                None => [
+                    "error performing TLS handshake",
+                    "invalid configuration",
+                    "authentication error",
+                ]
+                .iter()
+                .any(|kind| error.to_string().starts_with(kind)),
+            },
+            _ => false,
         }
     }
 
@@ -53,6 +78,7 @@ impl DatabaseError {
                 None if error.is_closed() => "connection_closed",
                 None => "connection_failed",
             },
+            Self::UnreadableRow(_) => "unreadable_row",
             Self::NoConnectionInTime => "no_connection_in_time",
             Self::NoAnswerInTime => "no_answer_in_time",
             Self::NoTransaction => "no_transaction",

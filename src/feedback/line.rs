@@ -113,6 +113,17 @@ impl<'a> Line<'a> {
                     cause = error.cause()
                 );
             }
+            Outcome::Database(error) if error.is_setup() => {
+                count(Count::SetupErrors);
+                line!(
+                    error,
+                    "released",
+                    "released: the notification comes back, and needs you",
+                    reason = "database_setup",
+                    code = error.code(),
+                    cause = error.cause()
+                );
+            }
             Outcome::Database(error) => {
                 count(Count::Released);
                 line!(

@@ -108,8 +108,9 @@ impl Feedback {
             Err(NotANotification::Greeting) => return Outcome::Greeting,
             Err(problem) => return Outcome::Malformed(problem),
         };
-        // After a try whose answer was lost, what is found recorded is what that try recorded.
-        let tried = Cell::new(false);
+        // After a try whose answer was lost, what is found recorded is what that try recorded, and not told of yet.
+        // So it is after an invocation that died.
+        let tried = Cell::new(record.receive_count > 1);
         let recorded = self
             .connections
             .with(deadline, async |connection| {

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use crate::emails::is_event_type;
 use crate::receive::{self, IdempotencyKey, Malformed};
 use crate::send::SesMessageId;
 
@@ -83,7 +84,6 @@ impl Notification {
             ses_message_id: mail
                 .get("messageId")
                 .and_then(Value::as_str)
-                .filter(|id| !id.contains('\0'))
                 .and_then(SesMessageId::parse),
             tagged: mail
                 .get("tags")
@@ -113,6 +113,7 @@ impl Tagged {
         }?;
         // Written so by `compose`: an event type has dots, a tag has not.
         let event_type = tag("event_type")?.replace('-', ".");
+        is_event_type(&event_type).then_some(())?;
         Some(Self { key, event_type })
     }
 }

@@ -7,11 +7,13 @@ pub(super) const BEGIN: &str = "\
     SET LOCAL statement_timeout = 5000; \
     SET LOCAL idle_in_transaction_session_timeout = 5000";
 
-/// The same notification twice leaves one row.
+/// The same notification twice leaves one row; one that came without our tags before gets its key.
 pub(super) const RECORD: &str = "\
-    INSERT INTO email_feedback (event_id, ses_message_id, kind, occurred_at, detail)
+    INSERT INTO email_feedback AS said (event_id, ses_message_id, kind, occurred_at, detail)
     VALUES ($1, $2, $3, $4::text::timestamptz, $5)
-    ON CONFLICT DO NOTHING";
+    ON CONFLICT (coalesce(ses_message_id, ''), kind, occurred_at) DO UPDATE
+       SET event_id = excluded.event_id
+     WHERE said.event_id IS NULL AND excluded.event_id IS NOT NULL";
 
 /// SES took the email, so its claim must stand: inserted where a worker died before it could commit, completed
 /// where one is in doubt. A claim that was committed keeps what it says; only a missing message id is filled in.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 use thiserror::Error;
 
 use super::mailbox::is_atom;
@@ -107,7 +108,16 @@ fn check_local_part(local: &str) -> Result<(), AddressProblem> {
 }
 
 fn ascii_domain(domain: &str) -> Option<String> {
-    let ascii = idna::domain_to_ascii_strict(domain).ok()?;
+    // Hyphens in third and fourth place are common in names of hosts, and only suspicious in a browser's bar.
+    let ascii = Uts46::new()
+        .to_ascii(
+            domain.as_bytes(),
+            AsciiDenyList::STD3,
+            Hyphens::CheckFirstLast,
+            DnsLength::Verify,
+        )
+        .ok()?
+        .into_owned();
     // A name without a dot is a host of some local network, which SES can't reach.
     let labels = ascii.split('.').collect::<Vec<_>>();
     (labels.len() >= 2 && labels.iter().all(|label| !label.is_empty())).then_some(ascii)
@@ -132,6 +142,8 @@ mod tests {
             "Sam.Smith@example.com",
             "a..b@example.com",
             "{weird}&ok@example.com",
+            "sam@my--shop.com",
+            "sam@r3---sn.example.com",
         ] {
             assert_eq!(Address::parse(text).unwrap().as_str(), text);
         }

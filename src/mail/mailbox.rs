@@ -49,6 +49,8 @@ impl Mailbox {
             .and_then(|name| name.strip_suffix('"'))
         {
             Some(quoted) => quoted.replace("\\\"", "\"").replace("\\\\", "\\"),
+            // An address in it: there are two, and a comma between them.
+            None if name.contains(['<', '>', '@']) => return Err(AddressProblem::MoreThanOne),
             None => name.to_owned(),
         };
         Ok(Self::new(&name, Address::parse(address)?))
@@ -161,5 +163,6 @@ mod tests {
         }
         assert!(Mailbox::parse("Job Board").is_err());
         assert!(Mailbox::parse("Job Board <no-reply>").is_err());
+        assert!(Mailbox::parse("A <a@example.com>, B <b@example.com>").is_err());
     }
 }

@@ -118,7 +118,9 @@ impl Invocation<'_> {
             if outcome.is_done() {
                 answer.done(item.index);
             } else {
-                stuck = true;
+                // Off FIFO, an event that can never be sent says nothing of another with its key.
+                stuck |=
+                    item.record.fifo_group.is_some() || !matches!(outcome, Outcome::Refused(_));
                 let in_doubt_wait = self.notifier.claim.in_doubt_wait;
                 let receive_count = item.record.receive_count;
                 if let Some(after) = outcome.comes_back_after(receive_count, in_doubt_wait) {

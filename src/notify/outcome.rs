@@ -192,10 +192,8 @@ impl From<DatabaseError> for Outcome {
         let cause = Cause::new(error.code(), error.cause());
         match error.verdict() {
             DatabaseVerdict::Never => Self::Refused(Refusal::Data { code: cause.code }),
-            DatabaseVerdict::Ours => Self::Released(Release::DatabaseSetup(cause)),
-            DatabaseVerdict::Later | DatabaseVerdict::TryAnotherConnection => {
-                Self::Released(Release::Database(cause))
-            }
+            _ if error.is_setup() => Self::Released(Release::DatabaseSetup(cause)),
+            _ => Self::Released(Release::Database(cause)),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! The walk of one event: claimed, composed, sent, settled.
 
-use crate::claim::{Claim, Claimed, Row, Settled, claim};
+use crate::claim::{Claim, Claimed, Doubt, Row, Settled, claim};
 use crate::compose::{Destination, Recipient, compose, destination};
 use crate::database::DatabaseError;
 use crate::queue::MessageId;
 use crate::receive::Event;
 use crate::send::{Cause, SendVerdict, SesMessageId};
-use crate::settle::{Settlement, settle_sent};
+use crate::settle::{Settlement, settle_in_doubt, settle_sent};
 
 use super::line::Line;
 use super::outcome::{Outcome, Refusal, Release};
@@ -127,20 +127,20 @@ impl Walk<'_> {
     }
 
     async fn leave_in_doubt<T>(&self, claimed: Claimed, cause: Cause) -> Result<T, Outcome> {
-        let wait = self.invocation.notifier.claim.in_doubt_wait;
-        let left = claimed.leave_in_doubt(self.message_id, wait);
-        let deadline = budget::settled_by(self.invocation.deadline);
-        let error = match tokio::time::timeout_at(deadline.instant(), left).await {
-            Ok(Ok(())) => return Err(Outcome::Unknown(cause)),
-            Ok(Err(error)) => error,
-            Err(_) => DatabaseError::NoAnswerInTime,
+        let doubt = Doubt {
+            message_id: self.message_id,
+            wait: self.invocation.notifier.claim.in_doubt_wait,
         };
-        tracing::warn!(
-            event_id = %self.event.key,
-            code = error.code(),
-            cause = error.cause(),
-            "a send of unknown outcome could not be marked; another message of the same event would not wait"
-        );
+        let connections = &self.invocation.notifier.connections;
+        let deadline = budget::settled_by(self.invocation.deadline);
+        if let Err(error) = settle_in_doubt(claimed, doubt, connections, deadline).await {
+            tracing::warn!(
+                event_id = %self.event.key,
+                code = error.code(),
+                cause = error.cause(),
+                "a send of unknown outcome could not be marked; another message of the same event would not wait"
+            );
+        }
         Err(Outcome::Unknown(cause))
     }
 

@@ -15,8 +15,9 @@ use std::fmt;
 pub struct SesMessageId(String);
 
 impl SesMessageId {
+    /// `None` for what can't be one: nothing, or what Postgres would not take.
     pub fn parse(text: &str) -> Option<Self> {
-        (!text.is_empty()).then(|| Self(text.to_owned()))
+        (!text.is_empty() && !text.contains('\0')).then(|| Self(text.to_owned()))
     }
 
     pub fn as_str(&self) -> &str {

@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 
+use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_sesv2::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sesv2::operation::send_email::SendEmailError;
 
@@ -95,7 +96,7 @@ fn class(error: &SdkError<SendEmailError>) -> Class {
         // Nothing left this process.
         SdkError::ConstructionFailure(_) => Class::Ours,
         SdkError::DispatchFailure(failure) => {
-            if has_source::<aws_credential_types::provider::error::CredentialsError>(error) {
+            if without_credentials(error) {
                 Class::Ours
             } else if failure.is_user() || never_connected(error) {
                 Class::TryAgain
@@ -147,8 +148,8 @@ fn never_connected(error: &SdkError<SendEmailError>) -> bool {
     })
 }
 
-fn has_source<E: StdError + 'static>(error: &(dyn StdError + 'static)) -> bool {
-    sources(error).any(|source| source.is::<E>())
+fn without_credentials(error: &SdkError<SendEmailError>) -> bool {
+    sources(error).any(|source| source.is::<CredentialsError>())
 }
 
 fn sources<'a>(
@@ -164,6 +165,9 @@ fn code(error: &SdkError<SendEmailError>) -> String {
     match error {
         SdkError::ConstructionFailure(_) => "RequestNotBuilt".to_owned(),
         SdkError::TimeoutError(_) => "Timeout".to_owned(),
+        SdkError::DispatchFailure(_) if without_credentials(error) => {
+            "CredentialsNotLoaded".to_owned()
+        }
         SdkError::DispatchFailure(_) if never_connected(error) => "NotConnected".to_owned(),
         SdkError::DispatchFailure(_) => "ConnectionLost".to_owned(),
         SdkError::ServiceError(answer) => format!("Http{}", answer.raw().status().as_u16()),
@@ -174,7 +178,7 @@ fn code(error: &SdkError<SendEmailError>) -> String {
 /// SES's message, or the chain of causes.
 fn detail(error: &SdkError<SendEmailError>) -> String {
     match error.message() {
-        Some(message) => without_addresses(message).to_owned(),
+        Some(message) => without_addresses(message),
         None => sources(error)
             .map(ToString::to_string)
             .collect::<Vec<_>>()
@@ -183,15 +187,28 @@ fn detail(error: &SdkError<SendEmailError>) -> String {
 }
 
 /// SES quotes whom a message is about at its end, names too: "... failed the check in region EU-WEST-1: Sam
-/// <sam@example.com>". Such an end is cut off.
-fn without_addresses(message: &str) -> &str {
-    match message.find('@') {
-        None => message,
-        Some(at) => match message[..at].rfind(": ") {
-            Some(end) => &message[..end],
-            None => "its message quotes an address",
-        },
+/// <sam@example.com>". A name can hold anything, so the message is cut at the first place where one may begin.
+/// What is not allowed is told with an ARN, which can hold an address, and keeps its words.
+fn without_addresses(message: &str) -> String {
+    let quotes = |word: &str| word.contains('@') && !word.starts_with("arn:");
+    if message.split_whitespace().any(quotes) {
+        let from = message.find("failed the check").unwrap_or(0);
+        return match message[from..].find(": ") {
+            Some(end) => message[..from + end].to_owned(),
+            None => "its message quotes an address".to_owned(),
+        };
     }
+    message
+        .split_whitespace()
+        .map(|word| {
+            if word.contains('@') {
+                "(an ARN with an address)"
+            } else {
+                word
+            }
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[cfg(test)]
@@ -214,7 +231,17 @@ mod tests {
             (
                 "User: arn:aws:sts::1:role is not authorized to perform: ses:SendEmail on resource: \
                  arn:aws:ses:eu-west-1:1:identity/sam@example.com",
-                "User: arn:aws:sts::1:role is not authorized to perform: ses:SendEmail on resource",
+                "User: arn:aws:sts::1:role is not authorized to perform: ses:SendEmail on resource: \
+                 (an ARN with an address)",
+            ),
+            (
+                "The following identities failed the check in region EU-WEST-1: Anna Karenina: Director \
+                 <anna@example.com>",
+                "The following identities failed the check in region EU-WEST-1",
+            ),
+            (
+                "Illegal address: Anna: Director <anna@example.com>",
+                "Illegal address",
             ),
             (
                 "Sam <sam@example.com> is blocked",

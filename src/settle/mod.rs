@@ -1,10 +1,10 @@
-//! The email has left: its claim must stand, come what may.
+//! The email has left, or may have: the ledger must say so, come what may.
 
 use std::time::Duration;
 
-use crate::claim::{Claimed, LedgerRecord, Settled};
+use crate::claim::{Claimed, Doubt, LedgerRecord, Settled};
 use crate::clock::Deadline;
-use crate::database::{Connections, DatabaseError};
+use crate::database::{Connection, Connections, DatabaseError};
 use crate::send::SesMessageId;
 
 /// How the claim of a sent email ended.
@@ -47,26 +47,63 @@ pub async fn settle_sent(
     restore(&record, id, connections, deadline, error).await
 }
 
+/// Frees the key of an email that may have left, and marks it; if that fails, the mark is written on other
+/// connections until the deadline.
+///
+/// # Errors
+/// There is no mark.
+pub async fn settle_in_doubt(
+    claimed: Claimed,
+    doubt: Doubt<'_>,
+    connections: &Connections,
+    deadline: Deadline,
+) -> Result<(), DatabaseError> {
+    let record = claimed.record().clone();
+    let left = claimed.leave_in_doubt(&doubt);
+    match within(deadline.left_at_most(COMMIT_TIMEOUT), left).await {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            insist(connections, deadline, error, async |connection| {
+                record.mark_in_doubt(connection, &doubt).await
+            })
+            .await
+        }
+    }
+}
+
 async fn restore(
     record: &LedgerRecord,
     id: &SesMessageId,
     connections: &Connections,
     deadline: Deadline,
-    mut last: DatabaseError,
+    last: DatabaseError,
 ) -> Settlement {
+    let written = insist(connections, deadline, last, async |connection| {
+        record.restore(connection, id).await
+    });
+    match written.await {
+        Ok(true) => Settlement::Restored,
+        Ok(false) => Settlement::AnotherEmail,
+        Err(error) => Settlement::NotWritten(error),
+    }
+}
+
+/// Writes on one connection after another until it succeeds or the deadline comes; then `last` is what failed.
+async fn insist<T>(
+    connections: &Connections,
+    deadline: Deadline,
+    mut last: DatabaseError,
+    write: impl AsyncFn(Connection) -> Result<T, DatabaseError>,
+) -> Result<T, DatabaseError> {
     while !deadline.left().is_zero() {
-        let written = async {
-            let connection = connections.get(deadline).await?;
-            record.restore(connection, id).await
-        };
+        let written = async { write(connections.get(deadline).await?).await };
         match within(deadline.left_at_most(TRY_TIMEOUT), written).await {
-            Ok(true) => return Settlement::Restored,
-            Ok(false) => return Settlement::AnotherEmail,
+            Ok(written) => return Ok(written),
             Err(error) => last = error,
         }
         tokio::time::sleep(deadline.left_at_most(PAUSE_BETWEEN_TRIES)).await;
     }
-    Settlement::NotWritten(last)
+    Err(last)
 }
 
 async fn within<T>(

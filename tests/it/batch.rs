@@ -395,3 +395,26 @@ async fn a_batch_that_is_wholly_broken_is_reported_and_the_process_stays_up() {
         .assert_none_failed();
     world.ses.assert_requests(1);
 }
+
+#[tokio::test]
+async fn a_record_that_can_never_be_sent_does_not_hold_up_another_of_its_key() {
+    let world = World::start().await;
+    let unreachable = world
+        .database
+        .application_of("Jo", "Se", "jos\u{e9}@example.com")
+        .await;
+
+    world
+        .sandbox
+        .invoke(batch([
+            Record::new(
+                "m-1",
+                &status_changed("shared", unreachable, "reviewing", "interview"),
+            ),
+            Record::new("m-2", &interview("shared")),
+        ]))
+        .await
+        .assert_failed(&["m-1"]);
+
+    world.ses.assert_emails(1);
+}

@@ -48,6 +48,15 @@ impl<'a> Ending<'a> {
         }
     }
 
+    /// What another connection did not cure: it passes, but for a password or token that stays wrong.
+    fn not_cured(code: &'a str) -> Self {
+        if code.starts_with("28") {
+            Self::ours("database_setup", code)
+        } else {
+            Self::try_again("database", code)
+        }
+    }
+
     /// Never to be sent.
     fn never(reason: &'a str, code: &'a str) -> Self {
         Self {

@@ -6,6 +6,7 @@ use crate::support::environment::Environment;
 use crate::support::event::{Record, batch, interview};
 use crate::support::lambda::Sandbox;
 use crate::support::notification;
+use crate::support::proxy::Then;
 use crate::support::ses::Reply;
 use crate::support::world::World;
 
@@ -232,4 +233,28 @@ async fn a_doubt_of_another_message_prolongs_the_wait_and_never_shortens_it() {
         .await
         .assert_failed(&["m-2"]);
     world.ses.assert_requests(2);
+}
+
+/// SES's reply and the connection to Postgres are lost together, as in one fault of the network.
+#[tokio::test]
+async fn a_doubt_that_could_not_be_marked_is_marked_on_another_connection() {
+    let (world, proxy) = World::start_with_proxy().await;
+    world.ses.reply_next(Reply::accept_without_reply());
+    let cut = proxy.at("sends_in_doubt AS mark", Then::Cut);
+
+    world
+        .sandbox
+        .invoke(message("m-1", "unclear"))
+        .await
+        .assert_failed(&["m-1"]);
+    cut.happened().await;
+    world
+        .sandbox
+        .invoke(message("m-2", "unclear"))
+        .await
+        .assert_failed(&["m-2"]);
+
+    world.ses.assert_requests(1);
+    let line = world.sandbox.logs.outcome_of_message("m-2").await;
+    assert_eq!(line.field("reason"), "in_doubt");
 }

@@ -149,3 +149,33 @@ async fn too_many_connections_cost_another_try_for_real() {
     sandbox.invoke(event).await.assert_none_failed();
     world.ses.assert_emails(1);
 }
+
+/// No double holds it, and so no template could use it; another connection would not help.
+#[tokio::test]
+async fn a_row_that_cannot_be_read_needs_you() {
+    let world = World::start().await;
+    world
+        .database
+        .execute(
+            "ALTER TABLE jobs_candidate DROP CONSTRAINT jobs_candidate_user_id_fkey;
+             ALTER TABLE auth_user ALTER COLUMN id DROP IDENTITY;
+             ALTER TABLE auth_user ALTER COLUMN id TYPE numeric;
+             ALTER TABLE jobs_candidate ALTER COLUMN user_id TYPE numeric;
+             UPDATE auth_user SET id = 1e400 WHERE id = 5;
+             UPDATE jobs_candidate SET user_id = 1e400 WHERE user_id = 5",
+        )
+        .await;
+
+    world
+        .sandbox
+        .invoke(batch([Record::new("m-1", &interview("huge"))]))
+        .await
+        .assert_failed(&["m-1"]);
+
+    let line = world.sandbox.logs.outcome_of("huge").await;
+    assert_eq!(
+        Ending::of(&line),
+        Ending::ours("database_setup", "unreadable_row")
+    );
+    world.ses.assert_requests(0);
+}

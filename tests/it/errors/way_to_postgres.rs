@@ -48,7 +48,7 @@ async fn a_connection_that_postgres_keeps_turning_away_is_reported() {
             .assert_failed(&["m-1"]);
 
         let line = sandbox.logs.outcome_of("shut-out").await;
-        assert_eq!(Ending::of(&line), Ending::try_again("database", code));
+        assert_eq!(Ending::of(&line), Ending::not_cured(code));
         assert_eq!(door.turned_away(), 3, "{code}");
         world.ses.assert_requests(0);
     }

@@ -1,6 +1,6 @@
 //! A `Send` completes the claim that no worker wrote, and changes none that one did.
 
-use crate::support::event::{Record, batch, interview};
+use crate::support::event::{Record, batch, interview, order_placed};
 use crate::support::gate::Gate;
 use crate::support::lambda::Running;
 use crate::support::notification::{self, SAMPLES, about, record, sample, send};
@@ -206,4 +206,21 @@ async fn the_notification_that_came_before_the_commit_completes_the_claim_of_a_w
 
     let claim = world.database.claim("early").await.expect("a claim");
     assert_eq!(claim.settled_by, "ses");
+}
+
+/// SES doesn't tell the payload, but it tells the type.
+#[tokio::test]
+async fn a_claim_that_ses_settled_is_of_its_type_of_event_alone() {
+    let (world, listener) = Listener::with_worker().await;
+    listener.hears(&send("order-1001", "id-1")).await;
+
+    world
+        .sandbox
+        .invoke(batch([Record::new("m-1", &order_placed(1001))]))
+        .await
+        .assert_failed(&["m-1"]);
+
+    let line = world.sandbox.logs.outcome_of_message("m-1").await;
+    assert_eq!((line.outcome(), line.level()), ("refused", "ERROR"));
+    assert_eq!(line.field("reason"), "key_reused");
 }

@@ -6,7 +6,7 @@ use crate::support::event::{batch, interview};
 use crate::support::notification::{self, in_sns_envelope, record, record_of_text, sample, send};
 use crate::support::proxy::Then;
 
-use super::Listener;
+use super::{Listener, counted, with_outcome};
 
 #[tokio::test]
 async fn a_connection_that_breaks_at_any_statement_is_made_good_on_another() {
@@ -180,4 +180,26 @@ async fn what_is_no_sqs_event_fails_with_an_error_that_says_so() {
             failure.message()
         );
     }
+}
+
+#[tokio::test]
+async fn without_its_table_feedback_needs_you_and_says_so() {
+    let listener = Listener::start().await;
+    listener
+        .database
+        .execute("ALTER TABLE email_feedback RENAME TO gone")
+        .await;
+
+    listener
+        .sandbox
+        .invoke(batch([record("n-1", &send("unheard", "id-1"))]))
+        .await
+        .assert_failed(&["n-1"]);
+
+    let lines = listener.log().await;
+    let released = with_outcome(&lines, "released");
+    assert_eq!(released.len(), 1);
+    assert_eq!(released[0].level(), "ERROR");
+    assert_eq!(released[0].field("code"), "42P01");
+    assert_eq!(counted(&lines, "SetupErrors"), 1);
 }

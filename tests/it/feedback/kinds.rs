@@ -1,6 +1,6 @@
 //! What is kept of each kind of notification: once each, and as little as serves.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::database::Told;
 use crate::support::event::batch;
@@ -211,4 +211,20 @@ async fn no_address_name_or_text_of_an_email_is_kept_or_logged() {
             assert!(!text.contains(personal), "{personal:?} is in {text}");
         }
     }
+}
+
+/// An identity's own notifications have no tags, and may come first.
+#[tokio::test]
+async fn what_was_told_without_a_key_gets_it_when_it_is_told_with_one() {
+    let listener = Listener::start().await;
+    let tagged = about(sample("bounce"), "bounced", "id-1");
+    let mut untagged = tagged.clone();
+    untagged["mail"]["tags"] = Value::Null;
+
+    listener.hears_all([record("n-1", &untagged)]).await;
+    listener.hears_all([record("n-2", &tagged)]).await;
+
+    let told = listener.database.told().await;
+    assert_eq!(kinds(&told), ["bounce"]);
+    assert_eq!(told[0].event_id.as_deref(), Some("bounced"));
 }

@@ -1,5 +1,7 @@
 //! A second email for one event: how the guarantee is measured in production.
 
+use serde_json::json;
+
 use crate::support::event::{Record, batch, interview};
 use crate::support::notification::{self, record, send};
 use crate::support::proxy::Then;
@@ -73,5 +75,31 @@ async fn a_second_email_is_told_also_when_the_answer_to_its_commit_was_lost() {
 
     let lines = listener.log().await;
     assert_eq!(with_outcome(&lines, "second_email").len(), 1);
+    assert_eq!(counted(&lines, "SecondEmails"), 1);
+}
+
+/// What it recorded is committed, and was not told: its redelivery must tell.
+#[tokio::test]
+async fn a_second_email_whose_feedback_died_before_it_told_is_told_when_it_comes_again() {
+    let (listener, proxy) = Listener::start_with_proxy().await;
+    listener.hears(&send("twice", "id-1")).await;
+    let second = || record("n-2", &send("twice", "id-2"));
+    let committed = proxy.at("COMMIT", Then::SwallowReplies);
+    let _running = listener.sandbox.begin(batch([second()]));
+    committed.happened().await;
+    listener.sandbox.kill().await;
+    listener.database.transactions_over().await;
+    proxy.forget_rules();
+
+    let url = listener.database.url();
+    let again = Listener::on(listener.database, &url).await;
+    again
+        .hears_all([second().with("attributes", json!({ "ApproximateReceiveCount": "2" }))])
+        .await;
+
+    let lines = again.log().await;
+    let told = with_outcome(&lines, "second_email");
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].level(), "ERROR");
     assert_eq!(counted(&lines, "SecondEmails"), 1);
 }
