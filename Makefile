@@ -27,6 +27,10 @@ check: setup ## Run only what takes seconds: formatting, clippy, unit tests
 emails: setup ## Write each email's event.schema.json, and previews to target/emails
 	@$(POSTGRES) -- cargo run --quiet --example emails
 
+storm: setup ## Storm the dev binary: kills, cuts, restarts, SES errors (SECONDS=600 SEED= EVENTS=)
+	@STORM_SECONDS=$(or $(SECONDS),60) STORM_SEED=$(or $(SEED),$(shell date +%s)) STORM_EVENTS=$(EVENTS) \
+		cargo test --quiet --test storm
+
 figures: setup ## Measure the release binary: size, start, memory after 1,000 emails
 	@$(VENV) local/figures.py
 

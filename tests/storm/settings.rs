@@ -1,0 +1,39 @@
+//! How long the storm lasts and what it is made of: `STORM_SEED`, `STORM_SECONDS` and `STORM_EVENTS`.
+
+use std::time::Duration;
+
+/// Short enough for every run of the tests.
+const SECONDS: u64 = 15;
+/// What the function's three workers handle on two cores, while they are killed all the time.
+const EVENTS_A_SECOND: u64 = 24;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    pub seed: u64,
+    /// While faults happen; the calm that follows lasts until the queues are empty.
+    pub length: Duration,
+    pub events: usize,
+}
+
+impl Settings {
+    pub fn read() -> Self {
+        let seconds = number("STORM_SECONDS").unwrap_or(SECONDS).max(5);
+        let events = number("STORM_EVENTS").unwrap_or(seconds * EVENTS_A_SECOND);
+        Self {
+            seed: number("STORM_SEED").unwrap_or(1),
+            length: Duration::from_secs(seconds),
+            events: usize::try_from(events).expect("they fit into memory"),
+        }
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let value = std::env::var(variable)
+        .ok()
+        .filter(|value| !value.is_empty())?;
+    Some(
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("{variable} is {value:?}, not a whole number")),
+    )
+}
