@@ -52,6 +52,11 @@ impl Claimed {
         &self.record
     }
 
+    /// Whether the connection that holds the claim is open, as far as is known here.
+    pub fn holds(&self) -> bool {
+        !self.connection.client().is_closed()
+    }
+
     /// Records the outcome and commits, in one round trip.
     ///
     /// # Errors

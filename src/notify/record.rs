@@ -83,12 +83,24 @@ impl Walk<'_> {
         let Some(timeout) = budget::send_timeout(deadline) else {
             return self.release(*claimed, no_time()).await;
         };
-        match self.invocation.sender.send(&email, timeout).await {
+        let sent = self
+            .invocation
+            .sender
+            .send(&email, timeout, || claimed.holds());
+        match sent.await {
             SendVerdict::Accepted(id) => {
                 on_accepted();
                 line.accepted(&id);
                 self.settle(*claimed, &id).await;
                 Ok(Outcome::Sent(id))
+            }
+            SendVerdict::ClaimLost => {
+                let cause = Cause::new(
+                    "claim_lost",
+                    "the connection that held the claim was lost before the email was sent",
+                );
+                self.release(*claimed, Outcome::Released(Release::Database(cause)))
+                    .await
             }
             SendVerdict::NotSent(cause) => {
                 self.release(*claimed, Outcome::Released(Release::Ses(cause)))

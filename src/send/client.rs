@@ -78,10 +78,19 @@ impl Mailer {
 
 impl Sender<'_> {
     /// Sends the email. A request that SES certainly did not take, for a reason that passes, is repeated after
-    /// a short pause while there is time; any other is made once.
-    pub async fn send(&self, email: &Email, timeout: Duration) -> SendVerdict {
+    /// a short pause while there is time; any other is made once. None is made without its claim: the connection
+    /// that holds it can be lost meanwhile, and then another worker may be sending.
+    pub async fn send(
+        &self,
+        email: &Email,
+        timeout: Duration,
+        claim_holds: impl Fn() -> bool,
+    ) -> SendVerdict {
         let deadline = Deadline::after(timeout);
         for pause in PAUSES {
+            if !claim_holds() {
+                return SendVerdict::ClaimLost;
+            }
             let verdict = self.attempt(email, deadline.left()).await;
             // Up to half is taken off at random: what was throttled together must not return together.
             let pause = pause.mul_f64(1.0 - fastrand::f64() / 2.0);
@@ -89,6 +98,9 @@ impl Sender<'_> {
                 return verdict;
             }
             tokio::time::sleep(pause).await;
+        }
+        if !claim_holds() {
+            return SendVerdict::ClaimLost;
         }
         self.attempt(email, deadline.left()).await
     }

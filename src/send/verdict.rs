@@ -13,6 +13,8 @@ use super::SesMessageId;
 pub enum SendVerdict {
     /// SES took the email: it is sent, whatever happens to us.
     Accepted(SesMessageId),
+    /// It was not sent: there was no claim any more.
+    ClaimLost,
     /// It was not sent, for a reason that passes.
     NotSent(Cause),
     /// It was not sent, and will not be until whoever operates this acts.

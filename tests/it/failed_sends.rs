@@ -2,7 +2,9 @@
 
 use crate::support::environment::NOWHERE;
 use crate::support::event::{Record, batch, interview};
+use crate::support::gate::Gate;
 use crate::support::lambda::Sandbox;
+use crate::support::proxy::End;
 use crate::support::ses::Reply;
 use crate::support::world::World;
 
@@ -289,4 +291,31 @@ async fn two_rows_for_one_recipient_are_refused_before_the_send() {
 
     world.ses.assert_requests(0);
     world.database.assert_claims(&[]).await;
+}
+
+/// Between two attempts at a throttled send: the key is free by then, and another worker may be sending.
+#[tokio::test]
+async fn a_send_is_not_tried_again_without_its_claim() {
+    let (world, proxy) = World::start_with_proxy().await;
+    let throttled = Gate::closed();
+    world.ses.reply_next(
+        Reply::refuse(
+            429,
+            "TooManyRequestsException",
+            "Maximum sending rate exceeded.",
+        )
+        .after(&throttled),
+    );
+
+    let running = world
+        .sandbox
+        .begin(batch([Record::new("m-1", &interview("lost-claim"))]));
+    world.ses.received(1).await;
+    proxy.end_connections(End::Reset).await;
+    throttled.open();
+
+    running.answer().await.assert_failed(&["m-1"]);
+    world.ses.assert_requests(1);
+    let line = world.sandbox.logs.outcome_of("lost-claim").await;
+    assert_eq!(line.field("code"), "claim_lost");
 }
