@@ -29,7 +29,8 @@ pub const RULES: Rules = Rules {
 /// In seconds. What is said to come back after 22 of them, the least that the function asks for, does so here after
 /// more than two: SES's word has as long as this in both.
 const IN_DOUBT_WAIT: &str = "2";
-const NOTIFIERS: usize = 3;
+/// As in the template.
+const NOTIFIERS: usize = 5;
 const FEEDBACKERS: usize = 2;
 
 pub struct Onemail {

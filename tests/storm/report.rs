@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::chronicle::Way;
 use crate::designs::Trial;
@@ -17,6 +17,13 @@ pub fn print(text: &str) {
     let mut stdout = std::io::stdout().lock();
     // Nobody may be reading.
     let _ = writeln!(stdout, "{text}");
+}
+
+pub fn progress(start: Instant, what: &str) {
+    print(&format!(
+        "storm: {what} after {:.0} s",
+        start.elapsed().as_secs_f64()
+    ));
 }
 
 pub fn forecast(settings: Settings, plan: &Plan) -> String {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Short enough for every run of the tests.
 const SECONDS: u64 = 15;
-/// What the function's three workers handle on two cores, while they are killed all the time.
+/// What the function's workers handle on two cores, while they are killed all the time.
 const EVENTS_A_SECOND: u64 = 24;
 
 #[derive(Clone, Copy, Debug)]

@@ -87,6 +87,17 @@ impl Victims {
         }
     }
 
+    /// Ends all of them. One that stands still would outlive this process.
+    pub async fn kill_all(&self) {
+        let alive = std::mem::take(&mut *self.alive());
+        for victim in alive.into_values() {
+            match victim {
+                Victim::Process(sandbox) => sandbox.kill().await,
+                Victim::Task(task) => task.abort(),
+            }
+        }
+    }
+
     /// One of those that are alive and whose names begin so.
     pub fn pick(&self, role: char, which: usize) -> Option<String> {
         let alive = self.alive();

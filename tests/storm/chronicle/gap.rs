@@ -94,7 +94,7 @@ fn excuse(index: &Index<'_>, before: &[&Email], email: &Email) -> Result<Way, St
 
 /// A worker whose connection is lost learns of it at once, and must not send any more. What it has just sent may reach
 /// SES after the email of whoever has the claim now.
-const UNDERWAY: Duration = Duration::from_millis(500);
+const UNDERWAY: Duration = Duration::from_millis(300);
 
 fn was_overtaken(book: &Book, claim: &Claim, email: &Email) -> Result<bool, String> {
     let lost = match claim.ended {
