@@ -19,7 +19,7 @@ demo: setup ## Deploy onto a local AWS, send events, show the emails (KEEP=1 lea
 test: setup ## Run everything: lints, unit, integration and end-to-end tests
 	@$(VENV) tests/run.py
 
-check: setup ## Run only what takes seconds: formatting, clippy, unit tests
+check: setup ## Run only formatting, clippy and unit tests: seconds, once built
 	cargo fmt --check
 	cargo clippy --all-targets -- --deny warnings
 	cargo test --lib

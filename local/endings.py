@@ -82,7 +82,7 @@ def write_inbox(path: Path, here: Cloud, ended: Sequence[Ending]) -> None:
         (counted["dead"], "in the dead-letter queue"),
     ]
     if len(emails) > counted["sent"]:
-        summary.append((len(emails) - counted["sent"], "emails of your own events"))
+        summary.append((len(emails) - counted["sent"], "sent for events of your own"))
     # What somebody has to look at comes first, and the many duplicates last.
     order = sorted(ended, key=lambda ending: (not ending.is_trouble, ending.outcome == "duplicate"))
     unsent = [

@@ -1,7 +1,7 @@
 //! Metrics in CloudWatch's embedded format, one line of the log for each invocation:
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>.
 //!
-//! The names are CloudWatch's, which the alarms of the template refer to. Nothing here can fail a record.
+//! The names are CloudWatch's, which alarms refer to. Nothing here can fail a record.
 
 use metrics_cloudwatch_embedded::{Builder, Collector};
 
