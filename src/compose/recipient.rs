@@ -132,6 +132,14 @@ mod tests {
         assert!(error.to_string().starts_with("RECIPIENT_REDIRECT "));
     }
 
+    /// As the environment reads bytes that are no UTF-8: taken for unset, everyone would be written to.
+    #[test]
+    fn a_list_that_is_not_utf8_is_refused_at_start() {
+        let variables = [("RECIPIENT_ALLOW_LIST", "@example.org\u{FFFD}")];
+        let error = RecipientPolicy::read(&variables.into_iter().collect()).unwrap_err();
+        assert!(error.to_string().starts_with("RECIPIENT_ALLOW_LIST "));
+    }
+
     #[test]
     fn a_row_without_an_address_names_nobody() {
         for (row, problem) in [
