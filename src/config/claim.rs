@@ -7,14 +7,26 @@ use super::{ConfigError, Env};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimMode {
-    /// Claim, send and settle inside one transaction.
+    /// Claim, send and settle inside one transaction, each event by itself.
     Transaction,
+    /// Claim a batch, send, then settle: no transaction is open while SES answers.
+    Lease,
+}
+
+/// What becomes of a send whose outcome nobody learnt, once SES's word has not come in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InDoubt {
+    /// It is made again: perhaps a second email, but never a missing one.
+    Resend,
+    /// It is never made again by itself: perhaps a missing email, but never a second one.
+    Hold,
 }
 
 /// Read from `CLAIM_MODE`, `IN_DOUBT`, `IN_DOUBT_WAIT`, `MAX_IN_FLIGHT` and `SES_MAX_SEND_RATE`.
 #[derive(Debug)]
 pub struct ClaimConfig {
     pub mode: ClaimMode,
+    pub in_doubt: InDoubt,
     /// How long a notification from SES may still settle a send of unknown outcome.
     pub in_doubt_wait: Duration,
     /// Emails that this sandbox sends at once, and so the most connections that it opens.
@@ -25,20 +37,20 @@ pub struct ClaimConfig {
 
 impl ClaimConfig {
     pub fn read(env: &Env) -> Result<Self, ConfigError> {
-        let mode = match env.get("CLAIM_MODE") {
-            None | Some("transaction") => ClaimMode::Transaction,
-            Some("lease") => {
-                return Err(ConfigError::because(
-                    "CLAIM_MODE",
-                    "is `lease`, which is not built yet",
-                    "transaction",
-                ));
-            }
-            Some(_) => return Err(ConfigError::malformed("CLAIM_MODE", "transaction or lease")),
-        };
-        env.parsed("IN_DOUBT", "resend or hold", |value| {
-            matches!(value, "resend" | "hold").then_some(())
-        })?;
+        let mode = env
+            .parsed("CLAIM_MODE", "transaction or lease", |value| match value {
+                "transaction" => Some(ClaimMode::Transaction),
+                "lease" => Some(ClaimMode::Lease),
+                _ => None,
+            })?
+            .unwrap_or(ClaimMode::Transaction);
+        let in_doubt = env
+            .parsed("IN_DOUBT", "resend or hold", |value| match value {
+                "resend" => Some(InDoubt::Resend),
+                "hold" => Some(InDoubt::Hold),
+                _ => None,
+            })?
+            .unwrap_or(InDoubt::Resend);
         let in_doubt_wait = env
             .parsed(
                 "IN_DOUBT_WAIT",
@@ -73,6 +85,7 @@ impl ClaimConfig {
             .filter(|rate| *rate > 0.0);
         Ok(Self {
             mode,
+            in_doubt,
             in_doubt_wait: Duration::from_secs(in_doubt_wait.into()),
             max_in_flight,
             max_send_rate,

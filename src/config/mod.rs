@@ -8,7 +8,7 @@ mod env;
 mod mail;
 mod recipients;
 
-pub use claim::{ClaimConfig, ClaimMode};
+pub use claim::{ClaimConfig, ClaimMode, InDoubt};
 pub use database::{DatabaseConfig, SslMode, SslRootCert};
 pub use env::{ConfigError, Env};
 pub use mail::MailConfig;
