@@ -22,6 +22,8 @@ pub enum Count {
     SetupErrors,
     /// Nobody knows whether SES sent it.
     OutcomeUnknown,
+    /// A send in doubt is not made again by itself: whoever operates this decides.
+    Held,
     /// It can never be sent.
     Refused,
     /// Moved to the dead-letter queue by us.
@@ -45,6 +47,7 @@ impl Count {
             Self::Released => "Released",
             Self::SetupErrors => "SetupErrors",
             Self::OutcomeUnknown => "OutcomeUnknown",
+            Self::Held => "Held",
             Self::Refused => "Refused",
             Self::DeadLettered => "DeadLettered",
             Self::SettledBySes => "SettledBySes",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::future::{join, join3};
+use futures_util::future::{join, join4};
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
@@ -28,12 +28,23 @@ pub struct LedgerRecord {
     pub payload_hash: PayloadHash,
 }
 
-/// Outcomes that are committed with a claim.
+/// Outcomes that end a claim.
 #[derive(Clone, Copy, Debug)]
 pub enum Settled<'a> {
     Sent(&'a SesMessageId),
     Skipped,
     Withheld,
+}
+
+impl<'a> Settled<'a> {
+    /// `outcome` and `ses_message_id`.
+    pub(super) fn columns(self) -> (&'static str, Option<&'a str>) {
+        match self {
+            Self::Sent(id) => ("sent", Some(id.as_str())),
+            Self::Skipped => ("skipped", None),
+            Self::Withheld => ("withheld", None),
+        }
+    }
 }
 
 impl Claimed {
@@ -62,11 +73,7 @@ impl Claimed {
     /// # Errors
     /// The claim may be committed or not: the answer, too, can be lost.
     pub async fn commit(self, outcome: Settled<'_>) -> Result<(), DatabaseError> {
-        let (word, ses_message_id) = match outcome {
-            Settled::Sent(id) => ("sent", Some(id.as_str())),
-            Settled::Skipped => ("skipped", None),
-            Settled::Withheld => ("withheld", None),
-        };
+        let (word, ses_message_id) = outcome.columns();
         let client = self.connection.client();
         let (updated, committed) = join(
             client.execute_typed(
@@ -99,13 +106,15 @@ impl Claimed {
     pub async fn leave_in_doubt(self, doubt: &Doubt<'_>) -> Result<(), DatabaseError> {
         let key = self.record.key.as_str();
         let client = self.connection.client();
-        let (unclaimed, marked, committed) = join3(
+        let (unclaimed, stayed, marked, committed) = join4(
             client.execute_typed(sql::UNCLAIM, &[(&key, Type::TEXT)]),
+            client.execute_typed(sql::STAY_IN_DOUBT, &[(&key, Type::TEXT)]),
             doubt.mark(client, key),
             client.batch_execute("COMMIT"),
         )
         .await;
         unclaimed?;
+        stayed?;
         marked?;
         committed?;
         self.connection.rest();

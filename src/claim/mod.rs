@@ -1,15 +1,24 @@
 //! The event's key is claimed: inserted into the ledger by whoever will send the email, and by nobody else.
 
 mod claimed;
+mod doubt;
+mod lease;
 mod sql;
 mod transaction;
 
 pub use claimed::{Claimed, Doubt, LedgerRecord, Settled};
+pub use doubt::DoubtPolicy;
+pub use lease::{
+    Attempt, Candidate, Found, LeaseClaim, Settling, Terms, Written, claim_all, look_up,
+};
 pub use transaction::{Claim, Limits, claim};
 
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use tokio_postgres::types::Json;
+
+use crate::database::DatabaseError;
 
 /// The row of the folder's `recipient.sql`: whom to write to, and what the templates use.
 pub type Row = Map<String, Value>;
@@ -19,10 +28,19 @@ pub type Row = Map<String, Value>;
 pub enum Standing {
     /// The same event, handled: this one is a duplicate.
     Settled,
-    /// The same event, claimed under a lease by a worker in lease mode.
-    InProgress,
-    /// Free, but another message's send of the same event is in doubt for this long.
+    /// The same event, claimed by a worker whose lease ends after this long.
+    InProgress(Duration),
+    /// A send of the same event is in doubt, and SES's word may come for this long.
     InDoubt(Duration),
+    /// A send of the same event is in doubt, SES's word has not come, and it is not made again by itself.
+    Held,
     /// Another event under the same key. Skipping it would lose its email.
     OtherPayload,
+}
+
+fn read_rows(rows: &[tokio_postgres::Row]) -> Result<Vec<Row>, DatabaseError> {
+    rows.iter()
+        .map(|row| row.try_get::<_, Json<Row>>(0).map(|row| row.0))
+        .collect::<Result<_, _>>()
+        .map_err(DatabaseError::UnreadableRow)
 }

@@ -1,5 +1,5 @@
-//! All statements on the ledger in transaction mode. Names are unqualified: the ledger is in the schema that
-//! `search_path` names first.
+//! The statements of transaction mode on the ledger; those of lease mode are in `lease/`. Names are unqualified: the
+//! ledger is in the schema that `search_path` names first.
 
 /// Opens the transaction. Its isolation is named because a role's default can differ, and
 /// `ON CONFLICT DO NOTHING` fails under a stricter one. The setting of our own lasts as long as the
@@ -27,6 +27,7 @@ pub(super) const CLAIM: &str = "\
 pub(super) const STANDING: &str = "\
     SELECT outcome,
            event_type = $3 AND payload_sha256 IN ($2, '') AS same_event,
+           extract(epoch FROM coalesce(lease_until, processed_at) - clock_timestamp())::float8 AS lease_s,
            (SELECT extract(epoch FROM in_doubt_until - clock_timestamp())::float8
               FROM sends_in_doubt
              WHERE event_id = $1
@@ -35,10 +36,30 @@ pub(super) const STANDING: &str = "\
       FROM processed_events
      WHERE event_id = $1";
 
+/// A lease that ran out and was waited for: the row is ours for as long as the transaction is open, and as it was if
+/// that is rolled back.
+pub(super) const TAKE_OVER: &str = "\
+    UPDATE processed_events
+       SET processed_at = clock_timestamp()
+     WHERE event_id = $1
+       AND outcome = 'sending'
+       AND coalesce(lease_until, processed_at) + make_interval(secs => $2) <= clock_timestamp()
+       AND current_setting('onemail.claiming', true) = 'on'";
+
+/// The same row, where it shall not be sent again: whoever operates this decides. The attempt stays, should its
+/// worker come back after all and tell.
+pub(super) const HOLD: &str = "\
+    UPDATE processed_events
+       SET outcome = 'unknown', lease_until = NULL
+     WHERE event_id = $1
+       AND outcome = 'sending'
+       AND coalesce(lease_until, processed_at) + make_interval(secs => $2) <= clock_timestamp()
+       AND current_setting('onemail.claiming', true) = 'on'";
+
 /// Within the transaction of the claim.
 pub(super) const SET_OUTCOME: &str = "\
     UPDATE processed_events
-       SET outcome = $2, ses_message_id = $3
+       SET outcome = $2, ses_message_id = $3, lease_until = NULL
      WHERE event_id = $1
        AND current_setting('onemail.claiming', true) = 'on'";
 
@@ -47,6 +68,16 @@ pub(super) const SET_OUTCOME: &str = "\
 pub(super) const UNCLAIM: &str = "\
     DELETE FROM processed_events
      WHERE event_id = $1
+       AND outcome = 'sent'
+       AND current_setting('onemail.claiming', true) = 'on'";
+
+/// The same for a row that was taken over: it is in doubt once more, from now on. Without a number, since it is of
+/// no attempt under a lease.
+pub(super) const STAY_IN_DOUBT: &str = "\
+    UPDATE processed_events
+       SET attempt = NULL, lease_until = clock_timestamp()
+     WHERE event_id = $1
+       AND outcome = 'sending'
        AND current_setting('onemail.claiming', true) = 'on'";
 
 pub(super) const MARK_IN_DOUBT: &str = "\
@@ -66,6 +97,7 @@ pub(super) const RESTORE: &str = "\
        SET outcome = CASE WHEN ledger.ses_message_id IS NULL
                      THEN 'sent' ELSE ledger.outcome END,
            ses_message_id = coalesce(ledger.ses_message_id, excluded.ses_message_id),
+           lease_until = NULL,
            payload_sha256 = CASE ledger.payload_sha256
                             WHEN '' THEN excluded.payload_sha256
                             ELSE ledger.payload_sha256 END

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use futures_util::future::join4;
-use tokio_postgres::types::{Json, Type};
+use tokio_postgres::types::{Json, ToSql, Type};
 
+use crate::config::InDoubt;
 use crate::database::{Connection, DatabaseError, DatabaseVerdict};
 use crate::queue::MessageId;
 use crate::receive::Event;
 
 use super::claimed::Claimed;
-use super::{Row, Standing, sql};
+use super::doubt::{DoubtPolicy, Sending};
+use super::{Row, Standing, read_rows, sql};
 
 /// How a claim ended.
 pub enum Claim {
@@ -45,8 +47,9 @@ pub async fn claim(
     event: &Event<'_>,
     message_id: Option<&MessageId>,
     limits: Limits,
+    doubt: DoubtPolicy,
 ) -> Result<Claim, DatabaseError> {
-    let opened = open(connection, event, message_id, limits);
+    let opened = open(connection, event, message_id, limits, doubt);
     match tokio::time::timeout(limits.answer, opened).await {
         Ok(claim) => claim,
         Err(_) => Err(DatabaseError::NoAnswerInTime),
@@ -58,6 +61,7 @@ async fn open(
     event: &Event<'_>,
     message_id: Option<&MessageId>,
     limits: Limits,
+    doubt: DoubtPolicy,
 ) -> Result<Claim, DatabaseError> {
     let client = connection.client();
     let key = event.key.as_str();
@@ -101,56 +105,115 @@ async fn open(
         let standing = standing?;
         // Deleted in between, or `BEGIN` had no effect.
         let standing = standing.first().ok_or(DatabaseError::NoTransaction)?;
-        if let Some(standing) = standing_of(standing, won)? {
-            return Ok(Read::Lost(standing));
+        match standing_of(standing, won, doubt)? {
+            Key::Ours => Ok(Read::Won(read_rows(&rows?)?)),
+            Key::Overdue => Ok(Read::Overdue(rows)),
+            Key::Not(standing) => Ok(Read::Lost(standing)),
         }
-        let rows = rows?
-            .iter()
-            .map(|row| row.try_get::<_, Json<Row>>(0).map(|row| row.0))
-            .collect::<Result<_, _>>()
-            .map_err(DatabaseError::UnreadableRow)?;
-        Ok(Read::Won(rows))
     };
     match read() {
         Ok(Read::Won(rows)) => Ok(Claim::Won(Box::new(Claimed::new(connection, event)), rows)),
+        Ok(Read::Overdue(rows)) => decide(connection, event, doubt, rows).await,
         Ok(Read::Lost(standing)) => {
             roll_back(connection).await;
             Ok(Claim::Lost(standing))
         }
-        Err(error) => {
-            // Where another connection may do better, this one must not come up again.
-            if error.verdict() != DatabaseVerdict::TryAnotherConnection {
-                roll_back(connection).await;
-            }
-            Err(error)
-        }
+        Err(error) => Err(give_back(connection, error).await),
     }
 }
 
 /// What the answers say.
 enum Read {
     Won(Vec<Row>),
+    /// A send in doubt that is to be decided; and what the query for its recipient said.
+    Overdue(Result<Vec<tokio_postgres::Row>, tokio_postgres::Error>),
     Lost(Standing),
 }
 
-/// `None`: nothing stands in the way of whoever has won the key.
+/// Whose the key is.
+enum Key {
+    Ours,
+    Overdue,
+    Not(Standing),
+}
+
 fn standing_of(
     row: &tokio_postgres::Row,
     won: bool,
-) -> Result<Option<Standing>, tokio_postgres::Error> {
+    doubt: DoubtPolicy,
+) -> Result<Key, tokio_postgres::Error> {
     if won {
         let in_doubt = row.try_get::<_, Option<f64>>("in_doubt_s")?;
-        return Ok(in_doubt.map(|seconds| {
-            Standing::InDoubt(Duration::try_from_secs_f64(seconds).unwrap_or_default())
-        }));
+        return Ok(match in_doubt {
+            None => Key::Ours,
+            Some(seconds) => Key::Not(Standing::InDoubt(
+                Duration::try_from_secs_f64(seconds).unwrap_or_default(),
+            )),
+        });
     }
     if !row.try_get::<_, bool>("same_event")? {
-        return Ok(Some(Standing::OtherPayload));
+        return Ok(Key::Not(Standing::OtherPayload));
     }
-    Ok(Some(match row.try_get::<_, &str>("outcome")? {
-        "sending" | "unknown" => Standing::InProgress,
-        _ => Standing::Settled,
-    }))
+    Ok(match row.try_get::<_, &str>("outcome")? {
+        "sending" => match doubt.sending(row.try_get("lease_s")?) {
+            Sending::Overdue => Key::Overdue,
+            Sending::Not(standing) => Key::Not(standing),
+        },
+        "unknown" => Key::Not(Standing::Held),
+        _ => Key::Not(Standing::Settled),
+    })
+}
+
+/// A lease ran out, and SES's word has not come: the row becomes ours, or is held.
+async fn decide(
+    connection: Connection,
+    event: &Event<'_>,
+    doubt: DoubtPolicy,
+    rows: Result<Vec<tokio_postgres::Row>, tokio_postgres::Error>,
+) -> Result<Claim, DatabaseError> {
+    let key = event.key.as_str();
+    let wait_s = doubt.wait.as_secs_f64();
+    let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+        [(&key, Type::TEXT), (&wait_s, Type::FLOAT8)];
+    let decided = async {
+        let client = connection.client();
+        let changed = match doubt.then {
+            InDoubt::Resend => client.execute_typed(sql::TAKE_OVER, &parameters).await?,
+            InDoubt::Hold => {
+                let changed = client.execute_typed(sql::HOLD, &parameters).await?;
+                client.batch_execute("COMMIT").await?;
+                changed
+            }
+        };
+        // Nothing is changed where another worker was quicker.
+        Ok::<_, DatabaseError>(changed == 1)
+    };
+    match (decided.await, doubt.then) {
+        (Ok(true), InDoubt::Resend) => match rows
+            .map_err(DatabaseError::from)
+            .and_then(|rows| read_rows(&rows))
+        {
+            Ok(rows) => Ok(Claim::Won(Box::new(Claimed::new(connection, event)), rows)),
+            Err(error) => Err(give_back(connection, error).await),
+        },
+        (Ok(true), InDoubt::Hold) => {
+            connection.rest();
+            Ok(Claim::Lost(Standing::Held))
+        }
+        (Ok(false), _) => {
+            roll_back(connection).await;
+            Ok(Claim::Lost(Standing::InProgress(Duration::ZERO)))
+        }
+        (Err(error), _) => Err(give_back(connection, error).await),
+    }
+}
+
+/// Where another connection may do better, this one must not come up again.
+async fn give_back(connection: Connection, error: DatabaseError) -> DatabaseError {
+    if error.verdict() != DatabaseVerdict::TryAnotherConnection {
+        roll_back(connection).await;
+    }
+    error
 }
 
 /// A connection that can't even roll back is closed, which rolls back too.

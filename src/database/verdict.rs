@@ -49,6 +49,11 @@ impl DatabaseError {
         }
     }
 
+    /// Whether a neighbour held a lock for longer than we wait.
+    pub fn is_lock_timeout(&self) -> bool {
+        matches!(self, Self::Postgres(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
+    }
+
     /// Whether it is our setup, once other connections have failed in the same way: the password, or TLS.
     pub fn is_setup(&self) -> bool {
         if self.verdict() == DatabaseVerdict::Ours {

@@ -25,7 +25,7 @@ use serde_json::Value;
 use crate::clock::Deadline;
 use crate::config::DatabaseConfig;
 use crate::database::Connections;
-use crate::queue::{Answer, Batch, Queue, Record, until_done};
+use crate::queue::{Answer, Batch, Queue, Record, each, until};
 
 use line::Line;
 use outcome::Outcome;
@@ -67,13 +67,12 @@ impl Feedback {
         let answer = Answer::all_failed(&batch.records);
         let recorded_by = deadline.keeping(ANSWER + COME_BACK);
         let cut_off = deadline.keeping(ANSWER + COME_BACK / 2);
-        until_done(
+        let work = each(
             batch.records.iter().enumerate(),
             AT_ONCE,
-            cut_off,
             |(index, record)| self.handle_record(index, record, &answer, recorded_by, request_id),
-        )
-        .await;
+        );
+        until(cut_off, work).await;
         self.queue
             .bring_back(&answer.come_backs(&batch.records), deadline.keeping(ANSWER))
             .await;

@@ -26,6 +26,9 @@ pub(super) const SETTLE: &str = "\
        SET ses_message_id = coalesce(ledger.ses_message_id, excluded.ses_message_id),
            settled_by = CASE WHEN ledger.outcome IN ('sending', 'unknown')
                         THEN 'ses' ELSE ledger.settled_by END,
+           processed_at = CASE WHEN ledger.outcome IN ('sending', 'unknown')
+                          THEN now() ELSE ledger.processed_at END,
+           lease_until = NULL,
            outcome = CASE WHEN ledger.outcome IN ('sending', 'unknown')
                      THEN 'sent' ELSE ledger.outcome END
      WHERE ledger.outcome IN ('sending', 'unknown') OR ledger.ses_message_id IS NULL

@@ -28,6 +28,14 @@ const MOST_LOCK: Duration = Duration::from_secs(5);
 /// For statements that take milliseconds.
 const MOST_STATEMENT: Duration = Duration::from_secs(5);
 
+/// A lease outlives its invocation by this: what was sent to Postgres or SES just before the end has arrived or is
+/// lost.
+const LEASE_MARGIN: Duration = Duration::from_secs(5);
+/// A neighbour in transaction mode that holds one key of a batch is about to be done, or the others shall not wait.
+const MOST_LOCK_OF_BATCH: Duration = Duration::from_secs(1);
+/// Then each key waits by itself.
+const MOST_LOCK_ALONE: Duration = Duration::from_millis(200);
+
 /// When a record must be settled.
 pub(super) fn settled_by(deadline: Deadline) -> Deadline {
     deadline.keeping(ANSWER + COME_BACK)
@@ -75,6 +83,32 @@ pub(super) fn claim_limits(deadline: Deadline) -> Limits {
         statement,
         // While a send may still be underway the claim must hold; a worker that died gives it up soon after.
         idle: longest_send + SETTLE,
+        answer: statement + Duration::from_millis(500),
+    }
+}
+
+/// What Postgres may take for the claims of a batch, and for how long they hold.
+pub(super) struct LeaseLimits {
+    /// From now on.
+    pub lease: Duration,
+    /// For a neighbour that holds one of the keys.
+    pub lock: Duration,
+    /// The same, where each key is claimed by itself.
+    pub lock_alone: Duration,
+    /// For a statement.
+    pub statement: Duration,
+    /// For all of the step, as seen from here.
+    pub answer: Duration,
+}
+
+pub(super) fn lease_limits(deadline: Deadline) -> LeaseLimits {
+    let most = claimed_by(deadline).left();
+    let statement = MOST_STATEMENT.min(most);
+    LeaseLimits {
+        lease: deadline.left() + LEASE_MARGIN,
+        lock: MOST_LOCK_OF_BATCH.min(most / 2),
+        lock_alone: MOST_LOCK_ALONE.min(most / 20),
+        statement,
         answer: statement + Duration::from_millis(500),
     }
 }

@@ -1,13 +1,15 @@
 //! Which records of a batch wait for one another.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::claim::Candidate;
 use crate::emails::Catalogue;
 use crate::queue::Record;
 use crate::receive::{Event, Malformed};
 
 use super::line::Line;
+use super::outcome::{Outcome, Refusal, Release};
 
 /// A record and what it was read as.
 pub(super) struct Item<'a> {
@@ -30,6 +32,45 @@ pub(super) enum Unread {
 /// those of one key elsewhere.
 pub(super) struct Lane<'a> {
     pub items: Vec<Item<'a>>,
+    /// One of its records stays on the queue, and so do those behind it.
+    pub stuck: bool,
+}
+
+/// The records at the front of a lane that can be claimed together with those of other lanes.
+pub(super) struct Front<'l, 'a> {
+    pub items: Vec<Item<'a>>,
+    /// The lane's.
+    pub stuck: &'l mut bool,
+}
+
+impl<'a> Item<'a> {
+    pub fn candidate(&self) -> Option<Candidate<'_>> {
+        Some(Candidate {
+            event: self.event.as_ref().ok()?,
+            message_id: self.record.message_id.as_ref(),
+        })
+    }
+
+    /// The event's key; empty for what is no event.
+    pub fn key(&self) -> &str {
+        self.event.as_ref().map_or("", |event| event.key.as_str())
+    }
+
+    /// Whether, after this outcome, those behind it have to wait. Off FIFO, an event that can never be sent says
+    /// nothing of another with its key.
+    pub fn holds_up(&self, outcome: &Outcome) -> bool {
+        !outcome.is_done()
+            && (self.record.fifo_group.is_some() || !matches!(outcome, Outcome::Refused(_)))
+    }
+}
+
+impl From<&Unread> for Outcome {
+    fn from(unread: &Unread) -> Self {
+        match unread {
+            Unread::Malformed(malformed) => Self::Refused(Refusal::Malformed(malformed.clone())),
+            Unread::Panicked => Self::Released(Release::Panicked),
+        }
+    }
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -54,7 +95,10 @@ pub(super) fn of<'a>(
             (None, Err(_)) => LaneKey::Alone(index),
         };
         let place = *places.entry(key).or_insert_with(|| {
-            lanes.push(Lane { items: Vec::new() });
+            lanes.push(Lane {
+                items: Vec::new(),
+                stuck: false,
+            });
             lanes.len() - 1
         });
         lanes[place].items.push(Item {
@@ -65,6 +109,23 @@ pub(super) fn of<'a>(
         });
     }
     lanes
+}
+
+/// Takes from each lane what can be claimed together: up to the first record whose key is taken already.
+pub(super) fn fronts<'l, 'a>(lanes: &'l mut [Lane<'a>]) -> Vec<Front<'l, 'a>> {
+    let mut keys = HashSet::new();
+    let fronts = lanes.iter_mut().map(|lane| {
+        let together = lane.items.iter().take_while(|item| match &item.event {
+            Ok(event) => keys.insert(event.key.as_str().to_owned()),
+            Err(_) => true,
+        });
+        let together = together.count();
+        Front {
+            items: lane.items.drain(..together).collect(),
+            stuck: &mut lane.stuck,
+        }
+    });
+    fronts.filter(|front| !front.items.is_empty()).collect()
 }
 
 /// A fault of ours that one record brings to light must not touch its neighbours.

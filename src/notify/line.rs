@@ -124,6 +124,22 @@ impl Line {
                     "withheld: the recipient is not on RECIPIENT_ALLOW_LIST"
                 );
             }
+            Outcome::Refused(Refusal::Held) => {
+                count(Count::Held);
+                line!(
+                    error,
+                    "held: nobody knows whether the email was sent; it is not sent again until you decide"
+                );
+            }
+            Outcome::DeadLettered(Refusal::Held) => {
+                count(Count::Held);
+                count(Count::DeadLettered);
+                line!(
+                    error,
+                    "held and moved to the dead-letter queue: nobody knows whether the email was sent; it is not \
+                     sent again until you decide"
+                );
+            }
             Outcome::Refused(_) => {
                 count(Count::Refused);
                 line!(error, "refused: the event can never be sent");

@@ -1,10 +1,12 @@
 //! `notify`: walks each record of a batch from the event to the settled email, and answers SQS.
 
 mod budget;
+mod dispatch;
 mod lanes;
+mod lease;
 mod line;
 mod outcome;
-mod record;
+mod transaction;
 
 pub use outcome::{Outcome, Refusal, Release};
 
@@ -13,18 +15,16 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use aws_lambda_events::sqs::SqsBatchResponse;
-use futures_util::FutureExt as _;
 use serde_json::Value;
 
 use crate::clock::Deadline;
-use crate::config::{ClaimConfig, MailConfig, NotifyConfig, RecipientPolicy};
+use crate::config::{ClaimConfig, ClaimMode, MailConfig, NotifyConfig, RecipientPolicy};
 use crate::database::Connections;
 use crate::emails::Catalogue;
-use crate::queue::{Answer, Batch, DeadLetter, DeadLetters, Queue, until_done};
+use crate::queue::{Answer, Batch, DeadLetter, DeadLetters, Queue, each, until};
 use crate::send::{Mailer, Pace, Sender};
 
-use lanes::{Item, Lane, Unread};
-use record::Walk;
+use lanes::Item;
 
 /// What a warm sandbox keeps between invocations.
 pub struct Notifier {
@@ -39,7 +39,7 @@ pub struct Notifier {
     dead_letters: Option<DeadLetters>,
 }
 
-/// What a record's walk borrows.
+/// What the work on a batch borrows.
 struct Invocation<'a> {
     notifier: &'a Notifier,
     sender: Sender<'a>,
@@ -50,7 +50,10 @@ impl Notifier {
     /// # Errors
     /// An email's folder is broken, or a root certificate can't be read.
     pub fn new(config: NotifyConfig, aws: &aws_config::SdkConfig) -> anyhow::Result<Self> {
-        let most_connections = config.claim.max_in_flight.get();
+        let most_connections = match config.claim.mode {
+            ClaimMode::Transaction => config.claim.max_in_flight.get(),
+            ClaimMode::Lease => 1,
+        };
         Ok(Self {
             catalogue: Catalogue::compiled_in()?,
             connections: Connections::new(&config.database, most_connections)?,
@@ -82,12 +85,13 @@ impl Notifier {
             sender: self.mailer.for_invocation(),
             deadline,
         };
-        until_done(
-            lanes::of(&batch.records, &self.catalogue, request_id),
-            self.claim.max_in_flight.get(),
-            budget::cut_off(deadline),
-            |lane| invocation.walk_lane(lane, &answer),
-        )
+        let lanes = lanes::of(&batch.records, &self.catalogue, request_id);
+        until(budget::cut_off(deadline), async {
+            match self.claim.mode {
+                ClaimMode::Transaction => invocation.in_transactions(lanes, &answer).await,
+                ClaimMode::Lease => invocation.under_leases(lanes, &answer).await,
+            }
+        })
         .await;
         self.queue
             .bring_back(
@@ -102,61 +106,35 @@ impl Notifier {
 }
 
 impl Invocation<'_> {
-    /// One after another; once a record stays on the queue, the rest of the lane does too.
-    async fn walk_lane(&self, lane: Lane<'_>, answer: &Answer) {
-        let mut stuck = false;
-        for mut item in lane.items {
-            item.line.begin();
-            let mut outcome = if stuck {
-                Outcome::Released(Release::BehindAFailure)
-            } else {
-                self.outcome(&mut item, answer).await
-            };
-            if let Outcome::Refused(refusal) = outcome {
-                outcome = self.give_up(&item, refusal).await;
-            }
-            if outcome.is_done() {
-                answer.done(item.index);
-            } else {
-                // Off FIFO, an event that can never be sent says nothing of another with its key.
-                stuck |=
-                    item.record.fifo_group.is_some() || !matches!(outcome, Outcome::Refused(_));
-                let in_doubt_wait = self.notifier.claim.in_doubt_wait;
-                let receive_count = item.record.receive_count;
-                if let Some(after) = outcome.comes_back_after(receive_count, in_doubt_wait) {
-                    answer.come_back(item.index, after);
-                }
-            }
-            // Not even a fault in telling of it may touch the record or its neighbours.
-            let _ = std::panic::catch_unwind(AssertUnwindSafe(|| item.line.end(&outcome)));
-        }
+    /// Runs the pieces of a batch, as many at once as emails may be in flight.
+    async fn each<W, F: Future<Output = ()>>(
+        &self,
+        pieces: impl IntoIterator<Item = W>,
+        run: impl Fn(W) -> F,
+    ) {
+        each(pieces, self.notifier.claim.max_in_flight.get(), run).await;
     }
 
-    async fn outcome(&self, item: &mut Item<'_>, answer: &Answer) -> Outcome {
-        let event = match &item.event {
-            Ok(event) => event,
-            Err(Unread::Malformed(malformed)) => {
-                return Outcome::Refused(Refusal::Malformed(malformed.clone()));
+    /// The record's end: what SQS is told of it, and its line.
+    fn finish(&self, mut item: Item<'_>, outcome: &Outcome, answer: &Answer) {
+        if outcome.is_done() {
+            answer.done(item.index);
+        } else {
+            let in_doubt_wait = self.notifier.claim.in_doubt_wait;
+            let receive_count = item.record.receive_count;
+            if let Some(after) = outcome.comes_back_after(receive_count, in_doubt_wait) {
+                answer.come_back(item.index, after);
             }
-            Err(Unread::Panicked) => return Outcome::Released(Release::Panicked),
-        };
-        let walk = Walk {
-            invocation: self,
-            event,
-            message_id: item.record.message_id.as_ref(),
-        };
-        // From SES's acceptance on nothing may fail the record.
-        let on_accepted = || answer.done(item.index);
-        let walked = AssertUnwindSafe(walk.run(&mut item.line, on_accepted)).catch_unwind();
-        walked
-            .await
-            .unwrap_or_else(|_| item.line.cut_short(Release::Panicked))
+        }
+        // Not even a fault in telling of it may touch the record or its neighbours.
+        let _ = std::panic::catch_unwind(AssertUnwindSafe(|| item.line.end(outcome)));
     }
 
     /// Moves an event that can never be sent to the dead-letter queue, if there is one to move it to.
-    async fn give_up(&self, item: &Item<'_>, refusal: Refusal) -> Outcome {
-        let Some(dead_letters) = &self.notifier.dead_letters else {
-            return Outcome::Refused(refusal);
+    async fn give_up(&self, item: &Item<'_>, outcome: Outcome) -> Outcome {
+        let (refusal, dead_letters) = match (outcome, &self.notifier.dead_letters) {
+            (Outcome::Refused(refusal), Some(dead_letters)) => (refusal, dead_letters),
+            (outcome, _) => return outcome,
         };
         let detail = refusal.to_string();
         let letter = DeadLetter {

@@ -10,7 +10,7 @@ use crate::queue::backoff;
 use crate::receive::Malformed;
 use crate::send::{Cause, SesMessageId};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Outcome {
     /// SES has the email.
     Sent(SesMessageId),
@@ -31,7 +31,7 @@ pub enum Outcome {
 }
 
 /// Why an event can never be sent.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, Error)]
 pub enum Refusal {
     #[error("{0}")]
     Malformed(#[from] Malformed),
@@ -43,18 +43,21 @@ pub enum Refusal {
     Data { code: String },
     #[error("SES refused the message: {}", .0.detail)]
     Message(Cause),
+    /// By itself, that is: whoever operates this decides.
+    #[error("nobody knows whether its email was sent, and IN_DOUBT says that it is held")]
+    Held,
 }
 
 /// Why a record comes back unsent.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, Error)]
 pub enum Release {
     #[error("too little time was left to finish it")]
     NoTime,
     #[error("an earlier record of its group or key stays on the queue")]
     BehindAFailure,
     #[error("another worker is at work on the same event")]
-    InProgress,
-    #[error("nobody knows whether another message's email of the same event was sent")]
+    InProgress(Duration),
+    #[error("nobody knows yet whether an earlier email of the same event was sent")]
     InDoubt(Duration),
     #[error("SES did not take it: {}", .0.detail)]
     Ses(Cause),
@@ -94,7 +97,10 @@ impl Outcome {
         match self {
             // SES's word comes first.
             Self::Unknown(_) => Some(backoff(receive_count).max(in_doubt_wait)),
-            Self::Released(Release::InDoubt(wait)) => Some(backoff(receive_count).max(*wait)),
+            // Before that it would be a receive for nothing.
+            Self::Released(Release::InProgress(wait) | Release::InDoubt(wait)) => {
+                Some(backoff(receive_count).max(*wait))
+            }
             Self::Released(_) => Some(backoff(receive_count)),
             _ => None,
         }
@@ -106,6 +112,7 @@ impl Outcome {
             Self::Duplicate => "duplicate",
             Self::Skipped => "skipped",
             Self::Withheld => "withheld",
+            Self::Refused(Refusal::Held) | Self::DeadLettered(Refusal::Held) => "held",
             Self::Refused(_) => "refused",
             Self::DeadLettered(_) => "dead_lettered",
             Self::Released(_) => "released",
@@ -124,6 +131,7 @@ impl Refusal {
             Self::Recipient(_) => "impossible_address",
             Self::Data { .. } => "impossible_data",
             Self::Message(_) => "message_refused",
+            Self::Held => "held",
         }
     }
 
@@ -143,7 +151,7 @@ impl Release {
         match self {
             Self::NoTime => "no_time",
             Self::BehindAFailure => "behind_a_failure",
-            Self::InProgress => "in_progress",
+            Self::InProgress(_) => "in_progress",
             Self::InDoubt(_) => "in_doubt",
             Self::Ses(_) => "ses",
             Self::SesSetup(_) => "ses_setup",
@@ -179,8 +187,9 @@ impl From<Standing> for Outcome {
     fn from(standing: Standing) -> Self {
         match standing {
             Standing::Settled => Self::Duplicate,
-            Standing::InProgress => Self::Released(Release::InProgress),
+            Standing::InProgress(lease) => Self::Released(Release::InProgress(lease)),
             Standing::InDoubt(wait) => Self::Released(Release::InDoubt(wait)),
+            Standing::Held => Self::Refused(Refusal::Held),
             Standing::OtherPayload => Self::Refused(Refusal::KeyReused),
         }
     }
@@ -189,11 +198,23 @@ impl From<Standing> for Outcome {
 /// Before the email was sent.
 impl From<DatabaseError> for Outcome {
     fn from(error: DatabaseError) -> Self {
-        let cause = Cause::new(error.code(), error.cause());
         match error.verdict() {
-            DatabaseVerdict::Never => Self::Refused(Refusal::Data { code: cause.code }),
-            _ if error.is_setup() => Self::Released(Release::DatabaseSetup(cause)),
-            _ => Self::Released(Release::Database(cause)),
+            DatabaseVerdict::Never => Self::Refused(Refusal::Data {
+                code: error.code().to_owned(),
+            }),
+            _ => Self::Released(Release::from(&error)),
+        }
+    }
+}
+
+/// Where it says nothing of any one event.
+impl From<&DatabaseError> for Release {
+    fn from(error: &DatabaseError) -> Self {
+        let cause = Cause::new(error.code(), error.cause());
+        if error.is_setup() {
+            Self::DatabaseSetup(cause)
+        } else {
+            Self::Database(cause)
         }
     }
 }

@@ -14,4 +14,4 @@ pub use client::Queue;
 pub use dead_letter::{DeadLetter, DeadLetters, NotMoved};
 pub use record::{MessageId, Record};
 pub use visibility::{ComeBack, backoff};
-pub use work::until_done;
+pub use work::{each, until};

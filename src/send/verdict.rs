@@ -26,7 +26,7 @@ pub enum SendVerdict {
 }
 
 /// What SES, or the way to it, said.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
     /// SES's error code, or a word for what happened on the way.
     pub code: String,

@@ -1,0 +1,174 @@
+//! One statement for a batch's claims.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio_postgres::types::Type;
+
+use crate::claim::Standing;
+use crate::claim::doubt::{DoubtPolicy, Sending};
+use crate::config::InDoubt;
+use crate::database::{Connection, DatabaseError};
+use crate::queue::MessageId;
+use crate::receive::Event;
+
+use super::Attempt;
+
+const CLAIM: &str = include_str!("claim.sql");
+
+/// An event that asks for its key.
+#[derive(Clone, Copy)]
+pub struct Candidate<'a> {
+    pub event: &'a Event<'a>,
+    pub message_id: Option<&'a MessageId>,
+}
+
+/// How the claim of one key ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LeaseClaim {
+    /// It is ours until the lease ends, and must be settled.
+    Won,
+    /// Somebody else had it.
+    Lost(Standing),
+}
+
+/// What all claims of a batch have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    pub attempt: Attempt,
+    /// From now on.
+    pub lease: Duration,
+    pub doubt: DoubtPolicy,
+    /// For a neighbour that has inserted a key and not yet ended its transaction.
+    pub lock: Duration,
+    /// The same, where each key is claimed by itself.
+    pub lock_alone: Duration,
+}
+
+/// Claims the keys of the batch, each of which must be in it once. Their claims come back in the same order. Doing it
+/// again with the same attempt, because the answer was lost, finds what was won before.
+///
+/// # Errors
+/// Nothing is known of the claims; perhaps they stand.
+pub async fn claim_all(
+    connection: Connection,
+    candidates: &[Candidate<'_>],
+    terms: Terms,
+) -> Result<Vec<LeaseClaim>, DatabaseError> {
+    let mut claims = match claim_some(&connection, candidates, terms, terms.lock).await {
+        Err(error) if error.is_lock_timeout() => one_by_one(&connection, candidates, terms).await?,
+        claims => claims?,
+    };
+    // A neighbour committed a key while the statement waited for it, and what it committed isn't seen by a statement
+    // that began before. The next one sees it.
+    for (candidate, claim) in candidates.iter().zip(&mut claims) {
+        if claim.is_none() {
+            *claim = claim_one(&connection, *candidate, terms).await?;
+        }
+    }
+    connection.rest();
+    let in_progress = LeaseClaim::Lost(Standing::InProgress(Duration::ZERO));
+    Ok(claims
+        .into_iter()
+        .map(|claim| claim.unwrap_or(in_progress))
+        .collect())
+}
+
+/// Where a neighbour has one of the keys for longer, the others shall not wait for it.
+async fn one_by_one(
+    connection: &Connection,
+    candidates: &[Candidate<'_>],
+    terms: Terms,
+) -> Result<Vec<Option<LeaseClaim>>, DatabaseError> {
+    let mut claims = Vec::with_capacity(candidates.len());
+    for candidate in candidates {
+        claims.push(claim_one(connection, *candidate, terms).await?);
+    }
+    Ok(claims)
+}
+
+async fn claim_one(
+    connection: &Connection,
+    candidate: Candidate<'_>,
+    terms: Terms,
+) -> Result<Option<LeaseClaim>, DatabaseError> {
+    match claim_some(connection, &[candidate], terms, terms.lock_alone).await {
+        Err(error) if error.is_lock_timeout() => {
+            Ok(Some(LeaseClaim::Lost(Standing::InProgress(Duration::ZERO))))
+        }
+        claims => Ok(claims?.pop().flatten()),
+    }
+}
+
+/// `None`: a neighbour was quicker, and how the key stands now isn't known.
+async fn claim_some(
+    connection: &Connection,
+    candidates: &[Candidate<'_>],
+    terms: Terms,
+    lock: Duration,
+) -> Result<Vec<Option<LeaseClaim>>, DatabaseError> {
+    let events = || candidates.iter().map(|candidate| candidate.event);
+    let keys: Vec<&str> = events().map(|event| event.key.as_str()).collect();
+    let types: Vec<&str> = events().map(Event::event_type).collect();
+    let hashes: Vec<&[u8]> = events()
+        .map(|event| event.payload_hash.0.as_slice())
+        .collect();
+    let message_ids: Vec<Option<&str>> = candidates
+        .iter()
+        .map(|candidate| candidate.message_id.map(MessageId::as_str))
+        .collect();
+    let rows = connection
+        .client()
+        .query_typed(
+            CLAIM,
+            &[
+                (&keys, Type::TEXT_ARRAY),
+                (&types, Type::TEXT_ARRAY),
+                (&hashes, Type::BYTEA_ARRAY),
+                (&message_ids, Type::TEXT_ARRAY),
+                (&terms.attempt.number(), Type::INT8),
+                (&terms.lease.as_secs_f64(), Type::FLOAT8),
+                (&terms.doubt.wait.as_secs_f64(), Type::FLOAT8),
+                (&(terms.doubt.then == InDoubt::Hold), Type::BOOL),
+                (&lock.as_millis().max(1).to_string(), Type::TEXT),
+            ],
+        )
+        .await?;
+    let mut by_key = HashMap::with_capacity(rows.len());
+    for row in &rows {
+        by_key.insert(row.try_get::<_, &str>("event_id")?, read(row, terms.doubt)?);
+    }
+    Ok(keys
+        .into_iter()
+        .map(|key| by_key.get(key).copied().flatten())
+        .collect())
+}
+
+fn read(
+    row: &tokio_postgres::Row,
+    doubt: DoubtPolicy,
+) -> Result<Option<LeaseClaim>, tokio_postgres::Error> {
+    if row.try_get("won")? {
+        return Ok(Some(LeaseClaim::Won));
+    }
+    let Some(outcome) = row.try_get::<_, Option<&str>>("outcome")? else {
+        let in_doubt = row.try_get::<_, Option<f64>>("in_doubt_s")?;
+        return Ok(in_doubt.map(|seconds| {
+            let wait = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+            LeaseClaim::Lost(Standing::InDoubt(wait))
+        }));
+    };
+    if row.try_get::<_, Option<bool>>("same_event")? == Some(false) {
+        return Ok(Some(LeaseClaim::Lost(Standing::OtherPayload)));
+    }
+    let standing = match outcome {
+        "sending" => match doubt.sending(row.try_get("lease_s")?) {
+            Sending::Not(standing) => standing,
+            // Another worker was quicker to decide what becomes of it.
+            Sending::Overdue => Standing::InProgress(Duration::ZERO),
+        },
+        "unknown" => Standing::Held,
+        _ => Standing::Settled,
+    };
+    Ok(Some(LeaseClaim::Lost(standing)))
+}

@@ -1,0 +1,122 @@
+//! Whom to write to, for all events of a batch that were claimed.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures_util::future::{join_all, join4};
+use tokio_postgres::types::{Json, Type};
+
+use crate::claim::{Row, read_rows};
+use crate::database::{Connection, DatabaseError, DatabaseVerdict};
+use crate::queue::MessageId;
+
+use super::Candidate;
+
+/// Marks of transaction mode that the claim, which may have waited for the very neighbour that wrote them, did not
+/// see.
+const IN_DOUBT: &str = "\
+    SELECT doubt.event_id, extract(epoch FROM in_doubt_until - clock_timestamp())::float8 AS in_doubt_s
+      FROM unnest($1, $2) AS event (event_id, message_id)
+      JOIN sends_in_doubt AS doubt ON doubt.event_id = event.event_id
+                                  AND doubt.in_doubt_until > clock_timestamp()
+                                  AND doubt.message_id IS DISTINCT FROM event.message_id";
+
+/// What stands in the way of a claimed event, or nothing.
+#[derive(Debug)]
+pub enum Found {
+    /// As many rows as the folder's query found, two at the most.
+    Rows(Vec<Row>),
+    /// Another message's send of the same event is in doubt for this long.
+    InDoubt(Duration),
+    /// This event's query failed.
+    Failed(DatabaseError),
+}
+
+type Rows = Result<Vec<tokio_postgres::Row>, tokio_postgres::Error>;
+
+/// Asks for all events in one round trip, whatever kinds of email they are: the statements go out together. What is
+/// found comes back in the order of the events.
+///
+/// # Errors
+/// Nothing was found.
+pub async fn look_up(
+    connection: Connection,
+    claimed: &[Candidate<'_>],
+    statement: Duration,
+) -> Result<Vec<Found>, DatabaseError> {
+    let keys: Vec<&str> = claimed
+        .iter()
+        .map(|candidate| candidate.event.key.as_str())
+        .collect();
+    let message_ids: Vec<Option<&str>> = claimed
+        .iter()
+        .map(|candidate| candidate.message_id.map(MessageId::as_str))
+        .collect();
+    let client = connection.client();
+    let begin = format!(
+        "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL statement_timeout = {}",
+        statement.as_millis().max(1)
+    );
+    let (begun, in_doubt, rows, ended) = join4(
+        client.batch_execute(&begin),
+        client.query_typed(
+            IN_DOUBT,
+            &[(&keys, Type::TEXT_ARRAY), (&message_ids, Type::TEXT_ARRAY)],
+        ),
+        queries(&connection, claimed),
+        // There is nothing to commit.
+        client.batch_execute("ROLLBACK"),
+    )
+    .await;
+    begun?;
+    let in_doubt = in_doubt?;
+    let in_doubt = marks(&in_doubt)?;
+    ended?;
+    // After the first failure the others only say that the transaction is aborted. Each by itself, those that can be
+    // answered are.
+    let rows = if rows.iter().any(Result::is_err) {
+        queries(&connection, claimed).await
+    } else {
+        rows
+    };
+    let mut found = Vec::with_capacity(claimed.len());
+    for (key, rows) in keys.into_iter().zip(rows) {
+        found.push(match in_doubt.get(key) {
+            Some(wait) => Found::InDoubt(*wait),
+            None => of(rows)?,
+        });
+    }
+    connection.rest();
+    Ok(found)
+}
+
+async fn queries(connection: &Connection, claimed: &[Candidate<'_>]) -> Vec<Rows> {
+    join_all(claimed.iter().map(async |candidate| {
+        let event = candidate.event;
+        let payload = Json(&event.fields);
+        let query = event.folder.recipient_query();
+        let client = connection.client();
+        client.query_typed(query, &[(&payload, Type::JSONB)]).await
+    }))
+    .await
+}
+
+fn marks(rows: &[tokio_postgres::Row]) -> Result<HashMap<&str, Duration>, tokio_postgres::Error> {
+    rows.iter()
+        .map(|row| {
+            let seconds = row.try_get::<_, f64>("in_doubt_s")?;
+            let wait = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+            Ok((row.try_get("event_id")?, wait))
+        })
+        .collect()
+}
+
+/// What another connection may cure befalls all events.
+fn of(rows: Rows) -> Result<Found, DatabaseError> {
+    let rows = rows.map_err(DatabaseError::from);
+    match rows.and_then(|rows| read_rows(&rows)) {
+        Ok(rows) => Ok(Found::Rows(rows)),
+        Err(error) if error.verdict() == DatabaseVerdict::TryAnotherConnection => Err(error),
+        Err(error) => Ok(Found::Failed(error)),
+    }
+}

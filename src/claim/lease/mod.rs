@@ -1,0 +1,12 @@
+//! The claim in lease mode: the keys of a batch become `sending`, in a statement that is committed at once. Who has
+//! won them has them until its lease ends, by the database's clock.
+
+mod attempt;
+mod claim;
+mod look_up;
+mod settling;
+
+pub use attempt::Attempt;
+pub use claim::{Candidate, LeaseClaim, Terms, claim_all};
+pub use look_up::{Found, look_up};
+pub use settling::{Settling, Written};

@@ -1,0 +1,122 @@
+//! The claims of a round, and what is found for the events that were won.
+
+use crate::claim::{
+    Attempt, Candidate, DoubtPolicy, Found, LeaseClaim, Settling, Standing, Terms, claim_all,
+    look_up,
+};
+use crate::database::DatabaseError;
+use crate::notify::lanes::Item;
+use crate::notify::outcome::{Outcome, Release};
+use crate::notify::{Invocation, budget};
+
+use super::round::Turn;
+
+impl Invocation<'_> {
+    /// The turns of the records, in their order.
+    pub(super) async fn claim(&self, attempt: Attempt, items: &[&Item<'_>]) -> Vec<Turn> {
+        let candidates: Vec<_> = items.iter().filter_map(|item| item.candidate()).collect();
+        let claims = self.claim_candidates(attempt, &candidates).await;
+        let mut claims = match claims {
+            Ok(claims) => claims.into_iter().map(Ok).collect(),
+            Err(release) => vec![Err(release); candidates.len()],
+        }
+        .into_iter();
+        let turn = |item: &&Item<'_>| match &item.event {
+            Err(unread) => Turn::Ended(unread.into()),
+            Ok(_) => match claims.next().expect("a claim for each candidate") {
+                Ok(LeaseClaim::Won) => Turn::Ours(Ok(Vec::new())),
+                Ok(LeaseClaim::Lost(standing)) => Turn::Ended(standing.into()),
+                Err(release) => Turn::Ended(Outcome::Released(release)),
+            },
+        };
+        items.iter().map(turn).collect()
+    }
+
+    async fn claim_candidates(
+        &self,
+        attempt: Attempt,
+        candidates: &[Candidate<'_>],
+    ) -> Result<Vec<LeaseClaim>, Release> {
+        if candidates.is_empty() {
+            return Ok(Vec::new());
+        }
+        if budget::started_by(self.deadline).left().is_zero() {
+            return Err(Release::NoTime);
+        }
+        let by = budget::claimed_by(self.deadline);
+        let claims = self.notifier.connections.with(by, async |connection| {
+            let limits = budget::lease_limits(self.deadline);
+            let terms = Terms {
+                attempt,
+                lease: limits.lease,
+                doubt: DoubtPolicy::from(&self.notifier.claim),
+                lock: limits.lock,
+                lock_alone: limits.lock_alone,
+            };
+            tokio::time::timeout(limits.answer, claim_all(connection, candidates, terms))
+                .await
+                .unwrap_or(Err(DatabaseError::NoAnswerInTime))
+        });
+        match claims.await {
+            Ok(claims) => Ok(claims),
+            Err(error) => {
+                self.unclaim(attempt, candidates).await;
+                Err(Release::from(&error))
+            }
+        }
+    }
+
+    /// The claims may stand although their answer was lost. Nothing was sent, and what is not freed now is in doubt
+    /// when the lease ends.
+    async fn unclaim(&self, attempt: Attempt, candidates: &[Candidate<'_>]) {
+        let keys = candidates
+            .iter()
+            .map(|candidate| candidate.event.key.as_str());
+        let settling = Settling::release(attempt, keys);
+        let by = budget::settled_by(self.deadline);
+        let _ = self
+            .notifier
+            .connections
+            .with(by, async |connection| settling.write(connection).await)
+            .await;
+    }
+
+    /// Looks up the recipients of all events that were won.
+    pub(super) async fn look_up(&self, items: &[&Item<'_>], turns: &mut [Turn]) {
+        let mut ours: Vec<&mut Turn> = Vec::new();
+        let mut won = Vec::new();
+        for (item, turn) in items.iter().zip(turns) {
+            if let (Turn::Ours(_), Some(candidate)) = (&turn, item.candidate()) {
+                won.push(candidate);
+                ours.push(turn);
+            }
+        }
+        if won.is_empty() {
+            return;
+        }
+        let by = budget::claimed_by(self.deadline);
+        let found = self.notifier.connections.with(by, async |connection| {
+            let limits = budget::lease_limits(self.deadline);
+            tokio::time::timeout(limits.answer, look_up(connection, &won, limits.statement))
+                .await
+                .unwrap_or(Err(DatabaseError::NoAnswerInTime))
+        });
+        match found.await {
+            Ok(found) => {
+                for (turn, found) in ours.into_iter().zip(found) {
+                    *turn = Turn::Ours(match found {
+                        Found::Rows(rows) => Ok(rows),
+                        Found::InDoubt(wait) => Err(Standing::InDoubt(wait).into()),
+                        Found::Failed(error) => Err(error.into()),
+                    });
+                }
+            }
+            Err(error) => {
+                let release = Release::from(&error);
+                for turn in ours {
+                    *turn = Turn::Ours(Err(Outcome::Released(release.clone())));
+                }
+            }
+        }
+    }
+}

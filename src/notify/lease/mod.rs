@@ -1,0 +1,25 @@
+//! `CLAIM_MODE=lease`: all events of a batch are claimed, sent and settled, each step by itself and over one connection;
+//! no transaction is open while SES answers.
+
+mod claims;
+mod round;
+mod settler;
+
+use crate::queue::Answer;
+
+use super::Invocation;
+use super::lanes::{self, Lane};
+
+impl Invocation<'_> {
+    /// The order of this mode, for all records of a batch. A key is claimed once at a time, so a batch that has one twice
+    /// takes two rounds.
+    pub(super) async fn under_leases(&self, mut lanes: Vec<Lane<'_>>, answer: &Answer) {
+        loop {
+            let fronts = lanes::fronts(&mut lanes);
+            if fronts.is_empty() {
+                return;
+            }
+            self.round(fronts, answer).await;
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Claim, send, settle: once, for all records that can be handled together.
+
+use futures_util::future::join;
+use tokio::sync::mpsc::{self, UnboundedSender};
+
+use crate::claim::{Attempt, Row};
+use crate::notify::dispatch::Dispatched;
+use crate::notify::lanes::{Front, Item};
+use crate::notify::outcome::{Outcome, Release};
+use crate::notify::{Invocation, budget};
+use crate::queue::Answer;
+use crate::send::Cause;
+
+/// How a record stands when the sending begins.
+pub(super) enum Turn {
+    /// Its key is ours, and this was found for it. Its row must be settled.
+    Ours(Result<Vec<Row>, Outcome>),
+    /// Its key is not ours, or it has none.
+    Ended(Outcome),
+}
+
+/// A record that is done but for its row.
+pub(super) struct ToSettle<'a> {
+    pub item: Item<'a>,
+    pub dispatched: Dispatched,
+}
+
+impl Invocation<'_> {
+    pub(super) async fn round(&self, fronts: Vec<Front<'_, '_>>, answer: &Answer) {
+        let items: Vec<&Item<'_>> = fronts.iter().flat_map(|front| &front.items).collect();
+        let attempt = Attempt::new();
+        let mut turns = self.claim(attempt, &items).await;
+        self.look_up(&items, &mut turns).await;
+
+        let mut turns = turns.into_iter();
+        let lanes = fronts.into_iter().map(|front| {
+            let turns: Vec<Turn> = turns.by_ref().take(front.items.len()).collect();
+            (front, turns)
+        });
+        let lanes: Vec<_> = lanes.collect();
+        let (done, to_settle) = mpsc::unbounded_channel();
+        let sending = async move {
+            let done = &done;
+            let send = |(front, turns)| self.send_lane(front, turns, done, answer);
+            self.each(lanes, send).await;
+        };
+        join(sending, self.settle(attempt, to_settle, answer)).await;
+    }
+
+    /// One after another; once a record stays on the queue, the rest of the lane does too.
+    async fn send_lane<'a>(
+        &self,
+        front: Front<'_, 'a>,
+        turns: Vec<Turn>,
+        done: &UnboundedSender<ToSettle<'a>>,
+        answer: &Answer,
+    ) {
+        let behind_a_failure = || Outcome::Released(Release::BehindAFailure);
+        for (mut item, turn) in front.items.into_iter().zip(turns) {
+            item.line.begin();
+            match turn {
+                Turn::Ended(outcome) => {
+                    let outcome = if *front.stuck {
+                        behind_a_failure()
+                    } else {
+                        outcome
+                    };
+                    let outcome = self.give_up(&item, outcome).await;
+                    *front.stuck |= item.holds_up(&outcome);
+                    self.finish(item, &outcome, answer);
+                }
+                Turn::Ours(found) => {
+                    let dispatched = match found {
+                        _ if *front.stuck => Dispatched::NotSent(behind_a_failure()),
+                        Ok(rows) => self.send(&mut item, &rows, answer).await,
+                        Err(outcome) => Dispatched::NotSent(outcome),
+                    };
+                    let dispatched = match dispatched {
+                        Dispatched::NotSent(outcome) => {
+                            Dispatched::NotSent(self.give_up(&item, outcome).await)
+                        }
+                        dispatched => dispatched,
+                    };
+                    *front.stuck |= item.holds_up(&dispatched.outcome());
+                    // The other end lives until all lanes are at their end.
+                    let _ = done.send(ToSettle { item, dispatched });
+                }
+            }
+        }
+    }
+
+    async fn send(&self, item: &mut Item<'_>, rows: &[Row], answer: &Answer) -> Dispatched {
+        let start_by = budget::started_by(self.deadline);
+        if start_by.left().is_zero() || self.notifier.pace.turn(start_by).await.is_err() {
+            return Dispatched::NotSent(Outcome::Released(Release::NoTime));
+        }
+        let Ok(event) = &item.event else {
+            let cause = Cause::new("unread", "a record that is no event was claimed");
+            return Dispatched::Unknown(cause);
+        };
+        // The lease outlives the invocation.
+        let claim_holds = || true;
+        // From SES's acceptance on nothing may fail the record.
+        let on_accepted = || answer.done(item.index);
+        self.dispatch(event, rows, &mut item.line, claim_holds, on_accepted)
+            .await
+    }
+}

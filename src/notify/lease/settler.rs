@@ -1,0 +1,114 @@
+//! The rows of a round are settled as the results come in.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::{Instant, timeout_at};
+
+use crate::claim::{Attempt, Settled, Settling, Written};
+use crate::database::DatabaseError;
+use crate::notify::dispatch::Dispatched;
+use crate::notify::outcome::{Outcome, Release};
+use crate::notify::{Invocation, budget};
+use crate::queue::Answer;
+use crate::settle::settle_group;
+
+use super::round::ToSettle;
+
+/// For how long the first result waits for others to share its statement. The sends of a batch end together, mostly;
+/// one that takes seconds must not keep back what is known of the others, since a crash would put them in doubt.
+const GATHER: Duration = Duration::from_millis(200);
+
+impl Invocation<'_> {
+    /// Until all lanes are at their end. While a group is written, the next one gathers.
+    pub(super) async fn settle(
+        &self,
+        attempt: Attempt,
+        mut results: UnboundedReceiver<ToSettle<'_>>,
+        answer: &Answer,
+    ) {
+        while let Some(first) = results.recv().await {
+            let mut group = vec![first];
+            let gathered = Instant::now() + GATHER;
+            while let Ok(Some(next)) = timeout_at(gathered, results.recv()).await {
+                group.push(next);
+            }
+            self.settle_group(attempt, group, answer).await;
+        }
+    }
+
+    async fn settle_group(&self, attempt: Attempt, group: Vec<ToSettle<'_>>, answer: &Answer) {
+        let settling = settling(attempt, &group);
+        let deadline = budget::settled_by(self.deadline);
+        let written = settle_group(&settling, &self.notifier.connections, deadline).await;
+        for done in group {
+            tell(&done, &written);
+            let outcome = match (done.dispatched, &written) {
+                // It comes back, and finds its row or makes it again.
+                (Dispatched::Skipped | Dispatched::Withheld, Err(error)) => {
+                    Outcome::Released(Release::from(error))
+                }
+                (dispatched, _) => dispatched.outcome(),
+            };
+            self.finish(done.item, &outcome, answer);
+        }
+    }
+}
+
+fn settling<'a>(attempt: Attempt, group: &'a [ToSettle<'_>]) -> Settling<'a> {
+    let mut settling = Settling::of(attempt);
+    for ToSettle { item, dispatched } in group {
+        let key = item.key();
+        match dispatched {
+            Dispatched::Sent(id) => settling.settled.push((key, Settled::Sent(id))),
+            Dispatched::Skipped => settling.settled.push((key, Settled::Skipped)),
+            Dispatched::Withheld => settling.settled.push((key, Settled::Withheld)),
+            Dispatched::NotSent(_) => settling.released.push(key),
+            Dispatched::Unknown(_) => settling.in_doubt.push(key),
+        }
+    }
+    settling
+}
+
+/// What the record's own line doesn't say.
+fn tell(done: &ToSettle<'_>, written: &Result<Written, DatabaseError>) {
+    let key = done.item.key();
+    match (&done.dispatched, written) {
+        (Dispatched::Sent(id), Ok(written)) if written.not_ours.contains(key) => tracing::warn!(
+            event_id = key,
+            ses_message_id = %id,
+            "the email was sent, but its row is another attempt's by now, or gone; it is left as it is"
+        ),
+        // `feedback` tells of it as an error, and counts it.
+        (Dispatched::Sent(id), Ok(written)) if written.other_email.contains(key) => tracing::warn!(
+            event_id = key,
+            ses_message_id = %id,
+            "the ledger tells of another email: SES told of an earlier one of the same event meanwhile"
+        ),
+        (Dispatched::Sent(id), Err(error)) => tracing::error!(
+            event_id = key,
+            ses_message_id = %id,
+            code = error.code(),
+            cause = error.cause(),
+            "the email was sent, but that could not be written before the deadline; the message is acknowledged, and \
+             its row is in doubt until SES's word comes"
+        ),
+        (Dispatched::NotSent(_), Ok(written)) if written.not_ours.contains(key) => tracing::info!(
+            event_id = key,
+            "the row of what was not sent is another attempt's by now, or gone; it is left as it is"
+        ),
+        (Dispatched::NotSent(_), Err(error)) => tracing::warn!(
+            event_id = key,
+            code = error.code(),
+            cause = error.cause(),
+            "the event was not sent, but its key could not be released; it is in doubt when its lease ends"
+        ),
+        (Dispatched::Unknown(_), Err(error)) => tracing::warn!(
+            event_id = key,
+            code = error.code(),
+            cause = error.cause(),
+            "that a send is in doubt could not be written; it is in doubt when its lease ends"
+        ),
+        _ => {}
+    }
+}
