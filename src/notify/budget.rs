@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use crate::claim::Limits;
+use crate::claim::{Limits, LookUpLimits};
 use crate::clock::Deadline;
 use crate::send;
 
@@ -35,6 +35,8 @@ const LEASE_MARGIN: Duration = Duration::from_secs(5);
 const MOST_LOCK_OF_BATCH: Duration = Duration::from_secs(1);
 /// Then each key waits by itself.
 const MOST_LOCK_ALONE: Duration = Duration::from_millis(200);
+/// For all claims of a batch, or all its recipients: milliseconds, and some seconds where one of them has to wait.
+const MOST_STEP: Duration = Duration::from_secs(8);
 
 /// When a record must be settled.
 pub(super) fn settled_by(deadline: Deadline) -> Deadline {
@@ -95,20 +97,26 @@ pub(super) struct LeaseLimits {
     pub lock: Duration,
     /// The same, where each key is claimed by itself.
     pub lock_alone: Duration,
-    /// For a statement.
-    pub statement: Duration,
-    /// For all of the step, as seen from here.
+    /// For all of it, as seen from here.
     pub answer: Duration,
 }
 
 pub(super) fn lease_limits(deadline: Deadline) -> LeaseLimits {
     let most = claimed_by(deadline).left();
-    let statement = MOST_STATEMENT.min(most);
     LeaseLimits {
         lease: deadline.left() + LEASE_MARGIN,
-        lock: MOST_LOCK_OF_BATCH.min(most / 2),
-        lock_alone: MOST_LOCK_ALONE.min(most / 20),
-        statement,
-        answer: statement + Duration::from_millis(500),
+        lock: MOST_LOCK_OF_BATCH.min(most / 4),
+        lock_alone: MOST_LOCK_ALONE.min(most / 40),
+        answer: MOST_STEP.min(most),
     }
+}
+
+/// What it may take to look up the recipients of a batch, and as seen from here.
+pub(super) fn look_up_limits(deadline: Deadline) -> (LookUpLimits, Duration) {
+    let answer = MOST_STEP.min(claimed_by(deadline).left());
+    let limits = LookUpLimits {
+        together: answer / 4,
+        alone: answer / 20,
+    };
+    (limits, answer)
 }

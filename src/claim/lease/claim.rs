@@ -8,7 +8,7 @@ use tokio_postgres::types::Type;
 use crate::claim::Standing;
 use crate::claim::doubt::{DoubtPolicy, Sending};
 use crate::config::InDoubt;
-use crate::database::{Connection, DatabaseError};
+use crate::database::{Connection, DatabaseError, DatabaseVerdict};
 use crate::queue::MessageId;
 use crate::receive::Event;
 
@@ -54,49 +54,45 @@ pub async fn claim_all(
     connection: Connection,
     candidates: &[Candidate<'_>],
     terms: Terms,
-) -> Result<Vec<LeaseClaim>, DatabaseError> {
-    let mut claims = match claim_some(&connection, candidates, terms, terms.lock).await {
-        Err(error) if error.is_lock_timeout() => one_by_one(&connection, candidates, terms).await?,
+) -> Result<Vec<Result<LeaseClaim, DatabaseError>>, DatabaseError> {
+    let claims = match claim_some(&connection, candidates, terms, terms.lock).await {
+        // A neighbour has one of the keys for longer, or Postgres doesn't take one of them: the others shall not
+        // suffer for it.
+        Err(error) if error.verdict() != DatabaseVerdict::TryAnotherConnection => {
+            vec![None; candidates.len()]
+        }
         claims => claims?,
     };
-    // A neighbour committed a key while the statement waited for it, and what it committed isn't seen by a statement
-    // that began before. The next one sees it.
-    for (candidate, claim) in candidates.iter().zip(&mut claims) {
-        if claim.is_none() {
-            *claim = claim_one(&connection, *candidate, terms).await?;
-        }
+    let mut of_each = Vec::with_capacity(candidates.len());
+    for (candidate, claim) in candidates.iter().zip(claims) {
+        of_each.push(match claim {
+            Some(claim) => Ok(claim),
+            // Or a neighbour committed the key while the statement waited for it: what it committed isn't seen by a
+            // statement that began before. The next one sees it.
+            None => claim_alone(&connection, *candidate, terms).await?,
+        });
     }
     connection.rest();
-    let in_progress = LeaseClaim::Lost(Standing::InProgress(Duration::ZERO));
-    Ok(claims
-        .into_iter()
-        .map(|claim| claim.unwrap_or(in_progress))
-        .collect())
+    Ok(of_each)
 }
 
-/// Where a neighbour has one of the keys for longer, the others shall not wait for it.
-async fn one_by_one(
-    connection: &Connection,
-    candidates: &[Candidate<'_>],
-    terms: Terms,
-) -> Result<Vec<Option<LeaseClaim>>, DatabaseError> {
-    let mut claims = Vec::with_capacity(candidates.len());
-    for candidate in candidates {
-        claims.push(claim_one(connection, *candidate, terms).await?);
-    }
-    Ok(claims)
-}
-
-async fn claim_one(
+/// # Errors
+/// The outer ones befall all events.
+async fn claim_alone(
     connection: &Connection,
     candidate: Candidate<'_>,
     terms: Terms,
-) -> Result<Option<LeaseClaim>, DatabaseError> {
+) -> Result<Result<LeaseClaim, DatabaseError>, DatabaseError> {
+    let in_progress = LeaseClaim::Lost(Standing::InProgress(Duration::ZERO));
     match claim_some(connection, &[candidate], terms, terms.lock_alone).await {
-        Err(error) if error.is_lock_timeout() => {
-            Ok(Some(LeaseClaim::Lost(Standing::InProgress(Duration::ZERO))))
-        }
-        claims => Ok(claims?.pop().flatten()),
+        Ok(claims) => Ok(Ok(claims
+            .into_iter()
+            .next()
+            .flatten()
+            .unwrap_or(in_progress))),
+        Err(error) if error.is_lock_timeout() => Ok(Ok(in_progress)),
+        Err(error) if error.verdict() == DatabaseVerdict::TryAnotherConnection => Err(error),
+        Err(error) => Ok(Err(error)),
     }
 }
 

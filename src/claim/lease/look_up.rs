@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use futures_util::future::{join_all, join4};
+use futures_util::future::{join_all, join3, join4};
+use tokio_postgres::Client;
 use tokio_postgres::types::{Json, Type};
 
 use crate::claim::{Row, read_rows};
@@ -34,6 +35,15 @@ pub enum Found {
 
 type Rows = Result<Vec<tokio_postgres::Row>, tokio_postgres::Error>;
 
+/// For how long Postgres may look.
+#[derive(Clone, Copy, Debug)]
+pub struct LookUpLimits {
+    /// For a statement, where all events are looked up together.
+    pub together: Duration,
+    /// The same, where each is looked up by itself.
+    pub alone: Duration,
+}
+
 /// Asks for all events in one round trip, whatever kinds of email they are: the statements go out together. What is
 /// found comes back in the order of the events.
 ///
@@ -42,7 +52,7 @@ type Rows = Result<Vec<tokio_postgres::Row>, tokio_postgres::Error>;
 pub async fn look_up(
     connection: Connection,
     claimed: &[Candidate<'_>],
-    statement: Duration,
+    limits: LookUpLimits,
 ) -> Result<Vec<Found>, DatabaseError> {
     let keys: Vec<&str> = claimed
         .iter()
@@ -53,19 +63,15 @@ pub async fn look_up(
         .map(|candidate| candidate.message_id.map(MessageId::as_str))
         .collect();
     let client = connection.client();
-    let begin = format!(
-        "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL statement_timeout = {}",
-        statement.as_millis().max(1)
-    );
+    let begin = begin(limits.together);
     let (begun, in_doubt, rows, ended) = join4(
         client.batch_execute(&begin),
         client.query_typed(
             IN_DOUBT,
             &[(&keys, Type::TEXT_ARRAY), (&message_ids, Type::TEXT_ARRAY)],
         ),
-        queries(&connection, claimed),
-        // There is nothing to commit.
-        client.batch_execute("ROLLBACK"),
+        join_all(claimed.iter().map(|candidate| query(client, *candidate))),
+        client.batch_execute(END),
     )
     .await;
     begun?;
@@ -75,7 +81,7 @@ pub async fn look_up(
     // After the first failure the others only say that the transaction is aborted. Each by itself, those that can be
     // answered are.
     let rows = if rows.iter().any(Result::is_err) {
-        queries(&connection, claimed).await
+        one_by_one(client, claimed, limits.alone).await?
     } else {
         rows
     };
@@ -90,15 +96,42 @@ pub async fn look_up(
     Ok(found)
 }
 
-async fn queries(connection: &Connection, claimed: &[Candidate<'_>]) -> Vec<Rows> {
-    join_all(claimed.iter().map(async |candidate| {
-        let event = candidate.event;
-        let payload = Json(&event.fields);
-        let query = event.folder.recipient_query();
-        let client = connection.client();
-        client.query_typed(query, &[(&payload, Type::JSONB)]).await
-    }))
-    .await
+async fn one_by_one(
+    client: &Client,
+    claimed: &[Candidate<'_>],
+    statement: Duration,
+) -> Result<Vec<Rows>, tokio_postgres::Error> {
+    let begin = begin(statement);
+    let mut found = Vec::with_capacity(claimed.len());
+    for candidate in claimed {
+        let (begun, rows, ended) = join3(
+            client.batch_execute(&begin),
+            query(client, *candidate),
+            client.batch_execute(END),
+        )
+        .await;
+        begun?;
+        ended?;
+        found.push(rows);
+    }
+    Ok(found)
+}
+
+fn begin(statement: Duration) -> String {
+    format!(
+        "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL statement_timeout = {}",
+        statement.as_millis().max(1)
+    )
+}
+
+/// There is nothing to commit.
+const END: &str = "ROLLBACK";
+
+async fn query(client: &Client, candidate: Candidate<'_>) -> Rows {
+    let event = candidate.event;
+    let payload = Json(&event.fields);
+    let query = event.folder.recipient_query();
+    client.query_typed(query, &[(&payload, Type::JSONB)]).await
 }
 
 fn marks(rows: &[tokio_postgres::Row]) -> Result<HashMap<&str, Duration>, tokio_postgres::Error> {

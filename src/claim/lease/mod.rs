@@ -8,5 +8,5 @@ mod settling;
 
 pub use attempt::Attempt;
 pub use claim::{Candidate, LeaseClaim, Terms, claim_all};
-pub use look_up::{Found, look_up};
+pub use look_up::{Found, LookUpLimits, look_up};
 pub use settling::{Settling, Written};

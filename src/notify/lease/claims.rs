@@ -1,5 +1,8 @@
 //! The claims of a round, and what is found for the events that were won.
 
+use std::cell::Cell;
+use std::time::Duration;
+
 use crate::claim::{
     Attempt, Candidate, DoubtPolicy, Found, LeaseClaim, Settling, Standing, Terms, claim_all,
     look_up,
@@ -11,23 +14,31 @@ use crate::notify::{Invocation, budget};
 
 use super::round::Turn;
 
+/// Taking back takes milliseconds, where Postgres is there at all.
+const UNCLAIM_TIMEOUT: Duration = Duration::from_secs(2);
+
 impl Invocation<'_> {
     /// The turns of the records, in their order.
     pub(super) async fn claim(&self, attempt: Attempt, items: &[&Item<'_>]) -> Vec<Turn> {
         let candidates: Vec<_> = items.iter().filter_map(|item| item.candidate()).collect();
-        let claims = self.claim_candidates(attempt, &candidates).await;
-        let mut claims = match claims {
-            Ok(claims) => claims.into_iter().map(Ok).collect(),
-            Err(release) => vec![Err(release); candidates.len()],
+        let mut claims = match self.claim_candidates(attempt, &candidates).await {
+            Ok(claims) => claims
+                .into_iter()
+                .map(|claim| match claim {
+                    Ok(LeaseClaim::Won) => Turn::Ours(Ok(Vec::new())),
+                    Ok(LeaseClaim::Lost(standing)) => Turn::Ended(standing.into()),
+                    Err(error) => Turn::Ended(error.into()),
+                })
+                .collect::<Vec<_>>(),
+            Err(release) => candidates
+                .iter()
+                .map(|_| Turn::Ended(Outcome::Released(release.clone())))
+                .collect(),
         }
         .into_iter();
         let turn = |item: &&Item<'_>| match &item.event {
             Err(unread) => Turn::Ended(unread.into()),
-            Ok(_) => match claims.next().expect("a claim for each candidate") {
-                Ok(LeaseClaim::Won) => Turn::Ours(Ok(Vec::new())),
-                Ok(LeaseClaim::Lost(standing)) => Turn::Ended(standing.into()),
-                Err(release) => Turn::Ended(Outcome::Released(release)),
-            },
+            Ok(_) => claims.next().expect("there is one for each candidate"),
         };
         items.iter().map(turn).collect()
     }
@@ -36,7 +47,7 @@ impl Invocation<'_> {
         &self,
         attempt: Attempt,
         candidates: &[Candidate<'_>],
-    ) -> Result<Vec<LeaseClaim>, Release> {
+    ) -> Result<Vec<Result<LeaseClaim, DatabaseError>>, Release> {
         if candidates.is_empty() {
             return Ok(Vec::new());
         }
@@ -44,7 +55,9 @@ impl Invocation<'_> {
             return Err(Release::NoTime);
         }
         let by = budget::claimed_by(self.deadline);
+        let asked = Cell::new(false);
         let claims = self.notifier.connections.with(by, async |connection| {
+            asked.set(true);
             let limits = budget::lease_limits(self.deadline);
             let terms = Terms {
                 attempt,
@@ -60,25 +73,35 @@ impl Invocation<'_> {
         match claims.await {
             Ok(claims) => Ok(claims),
             Err(error) => {
-                self.unclaim(attempt, candidates).await;
+                if asked.get() {
+                    self.unclaim(attempt, candidates).await;
+                }
                 Err(Release::from(&error))
             }
         }
     }
 
-    /// The claims may stand although their answer was lost. Nothing was sent, and what is not freed now is in doubt
-    /// when the lease ends.
+    /// The claims may stand although their answer was lost. Nothing was sent; what can't be freed now is in doubt when
+    /// the lease ends.
     async fn unclaim(&self, attempt: Attempt, candidates: &[Candidate<'_>]) {
         let keys = candidates
             .iter()
             .map(|candidate| candidate.event.key.as_str());
         let settling = Settling::release(attempt, keys);
         let by = budget::settled_by(self.deadline);
-        let _ = self
-            .notifier
-            .connections
-            .with(by, async |connection| settling.write(connection).await)
-            .await;
+        let freed = async {
+            settling
+                .write(self.notifier.connections.get(by).await?)
+                .await
+        };
+        let freed = tokio::time::timeout(by.left_at_most(UNCLAIM_TIMEOUT), freed);
+        if !matches!(freed.await, Ok(Ok(_))) {
+            tracing::warn!(
+                events = candidates.len(),
+                "the answer to a claim was lost, and it could not be taken back; if it stands, its events come back \
+                 when it is over"
+            );
+        }
     }
 
     /// Looks up the recipients of all events that were won.
@@ -96,8 +119,8 @@ impl Invocation<'_> {
         }
         let by = budget::claimed_by(self.deadline);
         let found = self.notifier.connections.with(by, async |connection| {
-            let limits = budget::lease_limits(self.deadline);
-            tokio::time::timeout(limits.answer, look_up(connection, &won, limits.statement))
+            let (limits, answer) = budget::look_up_limits(self.deadline);
+            tokio::time::timeout(answer, look_up(connection, &won, limits))
                 .await
                 .unwrap_or(Err(DatabaseError::NoAnswerInTime))
         });

@@ -12,6 +12,11 @@ pub const MAIL_FROM: &str = "Job Board <no-reply@example.com>";
 /// A port of this machine on which nobody listens.
 pub const NOWHERE: &str = "http://127.0.0.1:9";
 
+/// The mode of every test that doesn't say otherwise: the whole suite holds in both.
+pub fn claim_mode() -> String {
+    std::env::var("TEST_CLAIM_MODE").unwrap_or_else(|_| "transaction".to_owned())
+}
+
 #[derive(Clone, Debug)]
 pub struct Environment(BTreeMap<String, String>);
 
@@ -22,6 +27,7 @@ impl Environment {
             .with("DATABASE_URL", database_url)
             .with("MAIL_FROM", MAIL_FROM)
             .with("AWS_ENDPOINT_URL_SESV2", &ses.url())
+            .with("CLAIM_MODE", &claim_mode())
     }
 
     /// All that `feedback` needs.
