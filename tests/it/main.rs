@@ -29,3 +29,4 @@ mod request;
 mod round_trips;
 mod send_rate;
 mod support;
+mod volume;
