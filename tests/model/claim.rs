@@ -1,10 +1,11 @@
 //! What a claim finds, in both modes.
 
-use crate::design::{Design, DoubtRead, DoubtRow};
+use crate::attempt::{Circumstances, Fate};
+use crate::choices::{MarkRead, MarkStops};
+use crate::design::Design;
 use crate::queue;
 use crate::state::{
-    Circumstances, EventId, Fate, InDoubt, Lease, Phase, Row, State, Task, Transaction, Until,
-    WorkerId,
+    EventId, InDoubt, Lease, Phase, Row, State, Task, Transaction, Until, WorkerId,
 };
 use crate::step::{Next, Who};
 
@@ -30,27 +31,31 @@ pub fn found(row: Row, held_up: bool, in_doubt: InDoubt) -> Found {
         (Row::Sending(_, Lease::Live), _) => Found::InProgress,
         (Row::Sending(_, Lease::RanOut), _) => Found::InDoubt,
         (Row::Sent, _) => Found::Sent,
-        (Row::Unknown, _) => Found::Held,
+        (Row::Unknown(_), _) => Found::Held,
     }
 }
 
-/// The claim's insert waits while another transaction holds the key.
+/// Transaction mode's insert waits while another transaction holds the key.
 pub fn wait(next: &mut Next<'_>, worker: WorkerId, task: Task) {
-    let who = Who::is(worker, task);
-    if next.design.doubt_read == DoubtRead::InTheInsert && task.phase == Phase::Received {
-        let saw_doubt = is_held_up(next.now, next.design, task);
-        next.step(
-            who,
-            "claims, and waits for the neighbour that has the key",
-            |state| {
-                state.task(worker).phase = Phase::Waiting { saw_doubt };
-            },
-        );
+    if next.design.mark_read == MarkRead::InTheInsert && task.phase == Phase::Received {
+        begin(next, worker, task);
     }
     next.step(
-        who,
+        Who::is(worker, task),
         "has waited for the key for long enough, and is reported",
         |state| queue::report(state, worker, Until::BackOff),
+    );
+}
+
+/// The statement goes by what stands now, whatever is committed before its insert gets through.
+pub fn begin(next: &mut Next<'_>, worker: WorkerId, task: Task) {
+    let saw_mark = is_held_up(next.now, next.design, task);
+    next.step(
+        Who::is(worker, task),
+        "begins its claim, with a snapshot of now",
+        |state| {
+            state.task(worker).phase = Phase::Waiting { saw_mark };
+        },
     );
 }
 
@@ -76,25 +81,32 @@ pub fn turn_away(next: &mut Next<'_>, worker: WorkerId, task: Task, found: &Foun
             who,
             "finds the event in doubt for too long: it is held",
             |state| {
-                state.event_mut(task.event).row = Row::Unknown;
-                state.task(worker).phase = Phase::Done;
+                hold(state, task.event);
+                state.task(worker).phase = Phase::Held;
             },
         ),
         Found::Held => next.step(who, "finds the event held", |state| {
-            state.task(worker).phase = Phase::Done
+            state.task(worker).phase = Phase::Held
         }),
     }
 }
 
-/// Whether transaction mode's in-doubt row keeps this claim from sending.
-pub fn is_held_up(state: &State, design: &Design, task: Task) -> bool {
-    if let Phase::Waiting { saw_doubt } = task.phase {
-        return saw_doubt;
+/// The row in doubt becomes `unknown`.
+pub fn hold(state: &mut State, event: EventId) {
+    if let Row::Sending(fence, _) = state.event(event).row {
+        state.event_mut(event).row = Row::Unknown(fence);
     }
-    match (state.event(task.event).doubt, design.doubt_row) {
+}
+
+/// Whether transaction mode's mark keeps this claim from sending, as far as the claim has seen.
+pub fn is_held_up(state: &State, design: &Design, task: Task) -> bool {
+    if let Phase::Waiting { saw_mark } = task.phase {
+        return saw_mark;
+    }
+    match (state.event(task.event).mark, design.mark_stops) {
         (None, _) => false,
-        (Some(_), DoubtRow::Everybody) => true,
-        (Some(by), DoubtRow::OtherMessages) => by != task.message,
+        (Some(_), MarkStops::Everybody) => true,
+        (Some(by), MarkStops::OtherMessages) => by != task.message,
     }
 }
 
@@ -113,14 +125,19 @@ pub fn circumstances(state: &State, event: EventId) -> Circumstances {
         .for_each(|request| claimed.earlier.add(request.fate));
     // Those that may send yet.
     for task in state.tasks_on(event) {
-        if matches!(
-            task.phase,
-            Phase::Claimed | Phase::Composed | Phase::Sending(_)
-        ) {
+        if may_send(task.phase) {
             claimed.earlier.add(fate_so_far(task));
         }
     }
     claimed
+}
+
+/// Whether this attempt has won, and may send an email yet.
+pub fn may_send(phase: Phase) -> bool {
+    matches!(
+        phase,
+        Phase::Won | Phase::Claimed | Phase::Composed | Phase::Sending(_)
+    )
 }
 
 pub fn fate_so_far(task: Task) -> Fate {

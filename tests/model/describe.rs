@@ -2,9 +2,11 @@
 
 use std::fmt::{Display, Formatter, Result};
 
-use crate::design::{
-    ANY, Design, DoubtRead, DoubtRow, Fault, Fences, Leases, Mode, Notifications, Sweep,
+use crate::choices::{
+    Begins, Fences, Held, LastRead, Leases, MarkRead, MarkStops, MarkedRows, Marks, Releases,
+    Retries, Settles, Sweep, TakeOvers,
 };
+use crate::design::{ANY, Design, Fault, Mode, Notifications};
 use crate::state::InDoubt;
 
 impl Display for Design {
@@ -25,6 +27,11 @@ impl Display for Design {
             copies => write!(f, ", {copies} copies")?,
         }
         self.describe_faults(f)?;
+        match self.decisions {
+            0 => {}
+            1 => write!(f, ", an operator's decision")?,
+            decisions => write!(f, ", {decisions} decisions of an operator")?,
+        }
         self.describe_notifications(f)?;
         self.describe_details(f)
     }
@@ -36,6 +43,7 @@ impl Design {
             [Fault::Crash] => "crash",
             [Fault::LostAnswer] => "lost answer",
             [Fault::LostConnection] => "lost connection",
+            [Fault::LostReply] => "lost reply of Postgres",
             kinds if kinds == ANY => "fault of any kind",
             _ => "fault",
         };
@@ -55,17 +63,33 @@ impl Design {
 
     /// Those that aren't as they should be.
     fn describe_details(&self, f: &mut Formatter<'_>) -> Result {
-        if self.doubt_row == DoubtRow::OtherMessages {
-            write!(f, ", in-doubt row for other messages only")?;
+        match self.begins {
+            Begins::New => {}
+            Begins::WithALateRelease => write!(f, ", a row in doubt whose release is late")?,
+            Begins::WithALostTakeOver => write!(f, ", a row in doubt beside a mark")?,
         }
-        if self.doubt_read == DoubtRead::InTheInsert {
-            write!(f, ", in-doubt row read in the insert")?;
+        if self.mark_stops == MarkStops::Everybody {
+            write!(f, ", marks for everybody")?;
+        }
+        if self.mark_read == MarkRead::InTheInsert {
+            write!(f, ", marks read in the insert")?;
+        }
+        if self.last_read == LastRead::MarksAndRow {
+            write!(f, ", the row read with them")?;
+        }
+        if self.marks == Marks::OutliveTheInvocation {
+            write!(f, ", long marks")?;
+        }
+        if self.marked_rows == MarkedRows::AreTakenOver {
+            write!(f, ", marked rows taken over")?;
         }
         match self.fences {
             Fences::Unique => {}
             Fences::FromOne => write!(f, ", attempts numbered from one")?,
             Fences::None => write!(f, ", attempts not numbered")?,
+            Fences::OfTheBatch => write!(f, ", batches numbered, not records")?,
         }
+        self.describe_statements(f)?;
         if self.leases == Leases::MayEndBefore {
             write!(f, ", short leases")?;
         }
@@ -74,12 +98,35 @@ impl Design {
         }
         Ok(())
     }
+
+    fn describe_statements(&self, f: &mut Formatter<'_>) -> Result {
+        if self.retries == Retries::TakeANewNumber {
+            write!(f, ", claims sent again with a new number")?;
+        }
+        match self.take_overs {
+            TakeOvers::NumberAndMark => {}
+            TakeOvers::NumberAlone => write!(f, ", rows taken over left without a mark")?,
+            TakeOvers::MarkAlone => write!(f, ", rows taken over left with their number")?,
+            TakeOvers::Neither => write!(f, ", rows taken over left as they were")?,
+        }
+        if self.releases == Releases::Anything {
+            write!(f, ", releases of anything")?;
+        }
+        if self.settles == Settles::OfAnyAttempt {
+            write!(f, ", settles of any attempt")?;
+        }
+        if self.held == Held::Acknowledged {
+            write!(f, ", held messages acknowledged")?;
+        }
+        Ok(())
+    }
 }
 
 impl Display for Mode {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         f.write_str(match self {
-            Self::Transaction(_) => "transaction mode",
+            Self::Transaction(InDoubt::Resend) => "transaction mode",
+            Self::Transaction(InDoubt::Hold) => "transaction mode, hold",
             Self::Lease(InDoubt::Resend) => "lease mode, resend",
             Self::Lease(InDoubt::Hold) => "lease mode, hold",
             Self::ClaimAndKeep => "claim, commit, send",

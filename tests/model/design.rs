@@ -1,5 +1,9 @@
 //! What is checked: a protocol, the world that it has to live in, and how much may go wrong there.
 
+use crate::choices::{
+    Begins, Fences, Held, LastRead, Leases, MarkRead, MarkStops, MarkedRows, Marks, Releases,
+    Retries, Settles, Sweep, TakeOvers,
+};
 use crate::state::{EventId, InDoubt, MESSAGES, WORKERS};
 
 #[derive(Clone, Copy)]
@@ -13,9 +17,20 @@ pub struct Design {
     pub kinds: &'static [Fault],
     /// How often SQS may hand out a message that is invisible.
     pub copies: u8,
-    pub doubt_row: DoubtRow,
-    pub doubt_read: DoubtRead,
+    /// How often an operator decides what becomes of a row that is held.
+    pub decisions: u8,
+    pub begins: Begins,
+    pub mark_stops: MarkStops,
+    pub mark_read: MarkRead,
+    pub last_read: LastRead,
+    pub marks: Marks,
+    pub marked_rows: MarkedRows,
     pub fences: Fences,
+    pub retries: Retries,
+    pub take_overs: TakeOvers,
+    pub releases: Releases,
+    pub settles: Settles,
+    pub held: Held,
     pub leases: Leases,
     pub sweep: Sweep,
 }
@@ -55,6 +70,9 @@ pub enum Fault {
     LostConnection,
     /// A message has been received as often as the redrive policy allows.
     DeadLetter,
+    /// Postgres has done what it was asked, and its answer is lost. Not in `ANY`: it is what a lost connection comes
+    /// to, where the statement on its way runs at once.
+    LostReply,
 }
 
 pub const ANY: &[Fault] = &[
@@ -63,49 +81,6 @@ pub const ANY: &[Fault] = &[
     Fault::LostConnection,
     Fault::DeadLetter,
 ];
-
-/// Whom the row holds up with which transaction mode says that a send is in doubt.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum DoubtRow {
-    Everybody,
-    /// Everybody but the message that wrote it, which SQS itself keeps back for as long.
-    OtherMessages,
-}
-
-/// When a claim reads that row.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum DoubtRead {
-    /// In a statement after the insert, which may have waited for a neighbour.
-    AfterTheInsert,
-    /// In the insert itself (`INSERT ... SELECT ... WHERE NOT EXISTS`): its snapshot is older than its wait.
-    InTheInsert,
-}
-
-/// How lease mode numbers its attempts.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Fences {
-    /// Never twice the same: from a sequence, or random.
-    Unique,
-    /// From one, whenever a row is inserted.
-    FromOne,
-    /// Not at all.
-    None,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Leases {
-    OutliveTheInvocation,
-    /// The lease can end while its worker is at work.
-    MayEndBefore,
-}
-
-/// What becomes of a row in doubt whose messages are all gone from the queue.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Sweep {
-    /// A schedule makes it `unknown`, where it can be seen.
-    ToUnknown,
-    Never,
-}
 
 impl Design {
     /// Two workers of one mode and two messages about one event, and nothing going wrong.
@@ -121,9 +96,19 @@ impl Design {
             faults: 0,
             kinds: &[],
             copies: 0,
-            doubt_row: DoubtRow::OtherMessages,
-            doubt_read: DoubtRead::AfterTheInsert,
+            decisions: 0,
+            begins: Begins::New,
+            mark_stops: MarkStops::OtherMessages,
+            mark_read: MarkRead::AfterTheInsert,
+            last_read: LastRead::Marks,
+            marks: Marks::MayEndBetween,
+            marked_rows: MarkedRows::AreLeft,
             fences: Fences::Unique,
+            retries: Retries::KeepTheNumber,
+            take_overs: TakeOvers::NumberAndMark,
+            releases: Releases::WhatIsSending,
+            settles: Settles::OfItsAttempt,
+            held: Held::DeadLettered,
             leases: Leases::OutliveTheInvocation,
             sweep: Sweep::ToUnknown,
         }
@@ -139,6 +124,11 @@ impl Design {
 
     pub const fn copies(self, copies: u8) -> Self {
         Self { copies, ..self }
+    }
+
+    /// An operator decides, at any time, and as often as this.
+    pub const fn decisions(self, decisions: u8) -> Self {
+        Self { decisions, ..self }
     }
 
     pub const fn notifications(self, notifications: Notifications) -> Self {
@@ -160,6 +150,12 @@ impl Design {
             messages: &[0, 1],
             ..self
         }
+    }
+
+    /// Whether a worker is in transaction mode, so that there can be marks.
+    pub fn has_marks(&self) -> bool {
+        let transaction = |mode: &Mode| matches!(mode, Mode::Transaction(_));
+        self.workers.iter().any(transaction)
     }
 
     pub fn events(&self) -> impl Iterator<Item = EventId> {

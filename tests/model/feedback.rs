@@ -17,7 +17,6 @@ pub fn next(next: &mut Next<'_>, event: EventId) {
             |state| {
                 let of = state.event_mut(event);
                 of.row = Row::Sent;
-                of.doubt = None;
                 of.emails.at(place).heard = true;
             },
         );

@@ -1,16 +1,16 @@
 //! Attempts of lease mode are numbered, so that a statement that comes late is known to be of another attempt.
 
-use crate::design::Fences;
+use crate::choices::Fences;
 use crate::state::{EventId, Fence, Row, State, Statement};
 
 /// The number of a new attempt.
 pub fn new(state: &State, fences: Fences, event: EventId) -> Fence {
     let in_row = match state.event(event).row {
-        Row::Sending(fence, _) => fence,
-        _ => 0,
+        Row::Sending(fence, _) | Row::Unknown(fence) => fence,
+        Row::Absent | Row::Sent => 0,
     };
     match fences {
-        Fences::None => 0,
+        Fences::None | Fences::OfTheBatch => 1,
         Fences::FromOne => in_row + 1,
         // The least that nobody remembers is as good as one that was never used, and keeps the states few.
         Fences::Unique => (1..)
@@ -21,8 +21,10 @@ pub fn new(state: &State, fences: Fences, event: EventId) -> Fence {
 
 fn is_remembered(state: &State, event: EventId, fence: Fence) -> bool {
     let by_statement = |statement: &Statement| match *statement {
-        Statement::Claim(_) => false,
-        Statement::Settle(of) | Statement::Release(of) => of == fence,
+        Statement::Claim(_, of)
+        | Statement::Settle(of)
+        | Statement::Release(of)
+        | Statement::Doubt(of) => of == fence,
     };
     state.event(event).statements.iter().any(by_statement)
         || state.tasks_on(event).any(|task| task.fence == fence)

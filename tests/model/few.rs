@@ -34,8 +34,21 @@ impl<T: Copy, const N: usize> Few<T, N> {
         self.len() == 0
     }
 
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.things.iter_mut().map_while(Option::as_mut)
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.things.iter().map_while(Option::as_ref)
+    }
+
+    /// For things whose order says nothing.
+    pub fn sorted(mut self) -> Self
+    where
+        T: Ord,
+    {
+        self.things.sort_by_key(|thing| (thing.is_none(), *thing));
+        self
     }
 
     pub fn at(&mut self, place: usize) -> &mut T {

@@ -7,7 +7,7 @@ use crate::design::{ANY, Design, Fault, Mode, Notifications};
 use crate::properties::{
     a_second_email_follows_a_crash_or_a_lost_answer,
     a_second_email_follows_an_attempt_in_doubt_not_heard_of, no_email_is_lost, no_second_email,
-    nothing_unsent_is_held, what_ses_has_told_stands,
+    nothing_unsent_is_held, what_is_called_sent_was_sent, what_ses_has_told_stands,
 };
 use crate::state::InDoubt;
 
@@ -52,7 +52,7 @@ fn with_resend_nothing_is_stuck_for_ever() {
 }
 
 #[test]
-fn with_hold_every_event_gets_its_email_or_is_held_in_sight() {
+fn with_hold_every_event_gets_its_email_or_its_message_stays_on_a_queue() {
     HOLDING
         .iter()
         .for_each(|case| case.assert(no_email_is_lost));
@@ -75,6 +75,12 @@ fn what_ses_has_told_is_never_forgotten() {
 }
 
 #[test]
+fn nothing_is_called_sent_that_was_not() {
+    let cases = RESENDING.iter().chain(&*HOLDING);
+    cases.for_each(|case| case.assert(what_is_called_sent_was_sent));
+}
+
+#[test]
 fn duplicates_alone_never_make_a_second_email() {
     for design in [RESEND, HOLD] {
         let case = Checked::new(design.copies(3));
@@ -87,7 +93,7 @@ fn duplicates_alone_never_make_a_second_email() {
 
 /// What transaction mode can't do: the row in doubt outlives its worker, and holds up every message of the event.
 #[test]
-fn a_notification_in_time_makes_one_email_whatever_fails_and_however_many_messages() {
+fn with_resend_a_second_email_takes_a_notification_later_than_in_doubt_wait() {
     let in_time = RESEND.notifications(Notifications::InTime);
     let case = Checked::new(in_time.faults(3, ANY).copies(1));
     case.assert(no_email_is_lost);

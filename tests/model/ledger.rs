@@ -1,10 +1,12 @@
 //! Postgres: the ledger, the transactions and statements whose workers are gone, and the clock that leases go by.
 
-use crate::design::{Design, Fences, Leases, Sweep};
+use crate::choices::{Fences, Leases, Marks, Sweep, TakeOvers};
+use crate::claim;
+use crate::design::Design;
 use crate::fence;
-use crate::lease;
 use crate::queue;
-use crate::state::{Commit, EventId, Fence, Lease, Row, State, Statement};
+use crate::state::{Commit, EventId, Fence, Lease, Phase, Row, State, Statement, Task};
+use crate::statement;
 use crate::step::{Next, Who};
 
 pub fn next(next: &mut Next<'_>, event: EventId) {
@@ -18,9 +20,9 @@ pub fn next(next: &mut Next<'_>, event: EventId) {
 
 fn end_timers(next: &mut Next<'_>, event: EventId) {
     let (now, design) = (next.now, next.design);
-    if now.event(event).doubt.is_some() {
+    if now.event(event).mark.is_some() && mark_may_end(now, design, event) {
         next.step(Who::Time, "IN_DOUBT_WAIT is over", |state| {
-            state.event_mut(event).doubt = None
+            state.event_mut(event).mark = None
         });
     }
     match now.event(event).row {
@@ -52,10 +54,15 @@ fn sweep(next: &mut Next<'_>, event: EventId) {
             Who::Cleanup,
             "finds a row in doubt that no message comes back for: it is held",
             |state| {
-                state.event_mut(event).row = Row::Unknown;
+                claim::hold(state, event);
             },
         );
     }
+}
+
+fn mark_may_end(state: &State, design: &Design, event: EventId) -> bool {
+    let is_between = |task: Task| matches!(task.phase, Phase::Waiting { .. } | Phase::Won);
+    design.marks == Marks::MayEndBetween || !state.tasks_on(event).any(is_between)
 }
 
 /// A lease ends after its worker's invocation must have.
@@ -64,6 +71,7 @@ fn lease_may_end(state: &State, design: &Design, event: EventId, fence: Fence) -
 }
 
 fn end_orphan(next: &mut Next<'_>, event: EventId) {
+    let design = next.design;
     let Some(orphan) = next.now.event(event).orphan else {
         return;
     };
@@ -80,7 +88,7 @@ fn end_orphan(next: &mut Next<'_>, event: EventId) {
             "commits the transaction that nobody holds any more",
             |state| {
                 state.event_mut(event).orphan = None;
-                commit(state, event, late);
+                commit(state, design, event, late);
             },
         );
     }
@@ -88,7 +96,7 @@ fn end_orphan(next: &mut Next<'_>, event: EventId) {
 
 fn run_late(next: &mut Next<'_>, event: EventId) {
     let (now, design) = (next.now, next.design);
-    for (place, &statement) in now.event(event).statements.iter().enumerate() {
+    for (place, &late) in now.event(event).statements.iter().enumerate() {
         next.step(
             Who::Postgres,
             "never gets a statement whose worker is gone",
@@ -99,26 +107,37 @@ fn run_late(next: &mut Next<'_>, event: EventId) {
         if now.is_locked(event) {
             continue;
         }
-        let does = match statement {
-            Statement::Claim(_) => "runs a claim whose worker is gone",
+        let does = match late {
+            Statement::Claim(..) => "runs a claim whose worker is gone",
             Statement::Settle(_) => "runs a settle whose worker is gone",
             Statement::Release(_) => "runs a release whose worker is gone",
+            Statement::Doubt(_) => "runs the end of a lease whose worker is gone",
         };
         next.step(Who::Postgres, does, |state| {
             state.event_mut(event).statements.take(place);
-            lease::run(state, design, event, statement);
+            statement::run(state, design, event, late);
         });
     }
 }
 
 /// What stands after a commit in transaction mode.
-pub fn commit(state: &mut State, event: EventId, commit: Commit) {
-    let fence = fence::new(state, Fences::Unique, event);
+pub fn commit(state: &mut State, design: &Design, event: EventId, commit: Commit) {
+    let new = fence::new(state, Fences::Unique, event);
     let event = state.event_mut(event);
     match (commit, event.row) {
         (Commit::Sent, _) => event.row = Row::Sent,
-        (Commit::Doubt(by), Row::Absent) => event.doubt = Some(by),
+        (Commit::Doubt(by), Row::Absent) => event.mark = Some(by),
         // A row of lease mode that was taken over, and is in doubt once more.
-        (Commit::Doubt(_), _) => event.row = Row::Sending(fence, Lease::RanOut),
+        (Commit::Doubt(by), Row::Sending(old, _)) => {
+            let (number, mark) = match design.take_overs {
+                TakeOvers::NumberAndMark => (new, Some(by)),
+                TakeOvers::NumberAlone => (new, event.mark),
+                TakeOvers::MarkAlone => (old, Some(by)),
+                TakeOvers::Neither => (old, event.mark),
+            };
+            event.row = Row::Sending(number, Lease::RanOut);
+            event.mark = mark;
+        }
+        (Commit::Doubt(_), Row::Sent | Row::Unknown(_)) => {}
     }
 }

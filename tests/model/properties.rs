@@ -1,20 +1,38 @@
 //! What is promised, each promise as a question about a state.
 
+use crate::attempt::{Circumstances, Fate};
 use crate::design::Design;
 use crate::queue;
-use crate::state::{Circumstances, Event, Fate, Message, Row, State};
+use crate::state::{Event, Message, Row, State};
 
 /// Of every state.
 pub type Property = fn(&Design, &State) -> bool;
 
-/// An event whose messages are all acknowledged has its email, or is held where it can be seen. A message in the
-/// dead-letter queue isn't acknowledged.
+/// An event that has no email has a message that can still bring it: on the queue, with a worker, or in the
+/// dead-letter queue, where that of an event that is held is. Unless an operator has decided that it was sent.
 pub fn no_email_is_lost(design: &Design, state: &State) -> bool {
     design.events().all(|event| {
-        let Event { emails, row, .. } = state.event(event);
-        let acknowledged =
-            queue::messages_about(state, design, event).all(|message| message == Message::Deleted);
-        !acknowledged || !emails.is_empty() || *row == Row::Unknown
+        let Event {
+            emails,
+            taken_for_sent,
+            ..
+        } = state.event(event);
+        let has_message =
+            queue::messages_about(state, design, event).any(|message| message != Message::Deleted);
+        has_message || !emails.is_empty() || *taken_for_sent
+    })
+}
+
+/// Nobody is told that an email was sent that wasn't, but by an operator.
+pub fn what_is_called_sent_was_sent(design: &Design, state: &State) -> bool {
+    design.events().all(|event| {
+        let Event {
+            emails,
+            row,
+            taken_for_sent,
+            ..
+        } = state.event(event);
+        *row != Row::Sent || !emails.is_empty() || *taken_for_sent
     })
 }
 
@@ -22,6 +40,16 @@ pub fn no_second_email(design: &Design, state: &State) -> bool {
     design
         .events()
         .all(|event| state.event(event).emails.len() <= 1)
+}
+
+/// Each time that an operator has a held event sent again, it may be one more.
+pub fn a_second_email_is_an_operators_choice(design: &Design, state: &State) -> bool {
+    design.events().all(|event| {
+        let Event {
+            emails, resends, ..
+        } = state.event(event);
+        emails.len() <= 1 + usize::from(*resends)
+    })
 }
 
 /// Transaction mode: a second email leaves only if every earlier attempt that may have sent one has broken (its
@@ -84,20 +112,32 @@ pub fn all_is_settled(design: &Design, state: &State) -> bool {
     nobody_works
         && design.events().all(|event| {
             let Event {
-                row, doubt, orphan, ..
+                row, mark, orphan, ..
             } = state.event(event);
             let is_sending = matches!(row, Row::Sending(..));
             queue::is_empty_of(state, design, event)
                 && !is_sending
-                && doubt.is_none()
+                && mark.is_none()
                 && orphan.is_none()
         })
+}
+
+/// Only what an operator can't know.
+pub fn nothing_unsent_is_taken_for_sent(design: &Design, state: &State) -> bool {
+    design.events().all(|event| {
+        let Event {
+            emails,
+            taken_for_sent,
+            ..
+        } = state.event(event);
+        !taken_for_sent || !emails.is_empty()
+    })
 }
 
 /// Only what `hold` can't promise.
 pub fn nothing_unsent_is_held(design: &Design, state: &State) -> bool {
     design.events().all(|event| {
         let Event { emails, row, .. } = state.event(event);
-        *row != Row::Unknown || !emails.is_empty()
+        !matches!(row, Row::Unknown(_)) || !emails.is_empty()
     })
 }

@@ -111,6 +111,13 @@ pub fn delete(state: &mut State, worker: WorkerId) {
     state.workers[worker] = None;
 }
 
+/// The event is held: whoever decides about it finds its message, and can send it again.
+pub fn move_to_dead_letters(state: &mut State, worker: WorkerId) {
+    let id = usize::from(state.task(worker).message);
+    state.messages[id] = Message::Dead;
+    state.workers[worker] = None;
+}
+
 /// The message is named in the answer's `batchItemFailures`, and stays on the queue.
 pub fn report(state: &mut State, worker: WorkerId, until: Until) {
     let id = usize::from(state.task(worker).message);

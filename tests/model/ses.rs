@@ -1,9 +1,10 @@
 //! SES: it accepts an email or refuses it, and its answer can be lost. It knows no idempotency key: whatever it
 //! accepts is one more email.
 
+use crate::attempt::{Email, Fate, Request};
 use crate::claim;
 use crate::design::Fault;
-use crate::state::{Answer, Email, EventId, Fate, Phase, Request, State, Task, WorkerId};
+use crate::state::{Answer, EventId, Phase, State, Task, WorkerId};
 use crate::step::{Next, Who};
 
 /// What happens to the request of a worker that waits for the answer.

@@ -1,5 +1,6 @@
 //! All that the world remembers between two steps.
 
+use crate::attempt::{Circumstances, Email, Request};
 use crate::few::Few;
 
 pub const MESSAGES: usize = 2;
@@ -18,6 +19,8 @@ pub struct State {
     /// What may still go wrong, and how often SQS may still hand out a message that is invisible.
     pub faults_left: u8,
     pub copies_left: u8,
+    /// How often an operator may still decide what becomes of a row that is held.
+    pub decisions_left: u8,
 }
 
 /// A message on the queue.
@@ -28,7 +31,8 @@ pub enum Message {
     Invisible(Until),
     /// Acknowledged.
     Deleted,
-    /// In the dead-letter queue.
+    /// In the dead-letter queue: moved there by SQS, since it was received too often, or by a worker, since its event
+    /// is held.
     Dead,
 }
 
@@ -46,8 +50,8 @@ pub enum Until {
 pub struct Event {
     /// As committed.
     pub row: Row,
-    /// The row that transaction mode leaves when it didn't learn SES's answer: by which message.
-    pub doubt: Option<MessageId>,
+    /// The mark that transaction mode leaves when it didn't learn SES's answer: of which message.
+    pub mark: Option<MessageId>,
     /// An open transaction that holds the key, and whose worker is gone.
     pub orphan: Option<Orphan>,
     /// In the order in which SES accepted them.
@@ -56,6 +60,10 @@ pub struct Event {
     pub requests: Few<Request, 3>,
     /// Statements to Postgres that nobody waits for any more.
     pub statements: Few<Statement, 3>,
+    /// How often an operator has decided that it is to be sent again.
+    pub resends: u8,
+    /// Whether an operator has decided that it counts as sent.
+    pub taken_for_sent: bool,
     /// Of the usual designs, the one with a lock outside the database: whether it is held.
     pub lock: bool,
 }
@@ -65,11 +73,11 @@ pub enum Row {
     Absent,
     Sending(Fence, Lease),
     Sent,
-    /// Held: nobody sends it again by himself.
-    Unknown,
+    /// Held: nobody sends it again by himself. It keeps the number of the attempt that was in doubt.
+    Unknown(Fence),
 }
 
-/// Which attempt a `sending` row is of.
+/// The number of an attempt. A task that has none yet has nought.
 pub type Fence = u8;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -99,9 +107,13 @@ pub enum Commit {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Statement {
     /// With what the worker does with an event in doubt.
-    Claim(InDoubt),
+    Claim(InDoubt, Fence),
+    /// As sent.
     Settle(Fence),
+    /// Nothing was sent: the row is deleted.
     Release(Fence),
+    /// Nobody knows: the lease ends now.
+    Doubt(Fence),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -109,49 +121,6 @@ pub enum InDoubt {
     Resend,
     Hold,
 }
-
-/// An email that SES has accepted.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Email {
-    /// Whether `feedback` has committed what the notification of it says.
-    pub heard: bool,
-    pub fate: Fate,
-    pub claimed: Circumstances,
-}
-
-/// A request for an email that its worker gave up, or died over. SES may accept it still.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Request {
-    pub fate: Fate,
-    pub claimed: Circumstances,
-}
-
-/// What became of an attempt to send.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Fate {
-    /// Nothing went wrong with it.
-    Sound,
-    /// Its worker died.
-    Crashed,
-    /// Its worker didn't learn SES's answer.
-    NoAnswer,
-    /// Transaction mode: its worker lost the transaction that held the key.
-    ClaimLost,
-    /// Its worker could not write until its deadline that the email left.
-    NotWritten,
-}
-
-/// How things stood when an attempt won its claim: what decides whether a second email is excused.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Circumstances {
-    /// The notification of an earlier email had been processed.
-    pub after_notification: bool,
-    /// The fates of earlier attempts that have, or may yet have, sent an email.
-    pub earlier: Fates,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Fates(u8);
 
 /// A worker at work on a message.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -169,11 +138,15 @@ pub struct Task {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Phase {
     Received,
-    /// Its claim waits for a neighbour; whether the statement's snapshot shows a row in doubt. Only where that
-    /// matters.
+    /// Its claim has begun, and may wait for a neighbour; whether the statement's snapshot shows a mark. Only where
+    /// that matters: where a neighbour in transaction mode may leave one meanwhile.
     Waiting {
-        saw_doubt: bool,
+        saw_mark: bool,
     },
+    /// Lease mode: its claim got no answer, and is to be sent again.
+    ClaimingAgain,
+    /// Lease mode: its claim is committed; whether there is a mark is to be read once more.
+    Won,
     Claimed,
     Composed,
     Sending(Answer),
@@ -185,6 +158,12 @@ pub enum Phase {
     NoAnswer,
     /// The email left, and a write of that failed: it is written again on another connection.
     WritingAgain(usize),
+    /// The same for the release of what was not sent.
+    ReleasingAgain,
+    /// The same for what is in doubt.
+    DoubtingAgain,
+    /// The event is held: its message is to be moved to the dead-letter queue.
+    Held,
     /// Nothing is left to do but to acknowledge the message.
     Done,
 }
@@ -205,18 +184,6 @@ pub enum Transaction {
     Cut,
 }
 
-impl Fates {
-    pub fn add(&mut self, fate: Fate) {
-        self.0 |= 1 << fate as u8;
-    }
-
-    pub fn only(self, excused: &[Fate]) -> bool {
-        let mut allowed = Self::default();
-        excused.iter().for_each(|&fate| allowed.add(fate));
-        self.0 & !allowed.0 == 0
-    }
-}
-
 impl Task {
     pub fn new(message: MessageId, event: EventId) -> Self {
         Self {
@@ -233,11 +200,13 @@ impl Task {
 impl Event {
     pub const NEW: Self = Self {
         row: Row::Absent,
-        doubt: None,
+        mark: None,
         orphan: None,
         emails: Few::NONE,
         requests: Few::NONE,
         statements: Few::NONE,
+        resends: 0,
+        taken_for_sent: false,
         lock: false,
     };
 }

@@ -22,6 +22,7 @@ pub enum Who {
     Feedback,
     Time,
     Cleanup,
+    Operator,
 }
 
 /// Collects what can follow.
@@ -78,18 +79,33 @@ impl<'a> Next<'a> {
     /// SQS delivers at least once. No fault of anybody's, but nothing may rely on it.
     pub fn copy(&mut self, who: Who, does: &'static str, change: impl FnOnce(&mut State)) {
         if self.now.copies_left > 0 {
-            self.add(
-                Step {
-                    who,
-                    does,
-                    is_fault: true,
-                },
-                |state| {
-                    state.copies_left -= 1;
-                    change(state);
-                },
-            );
+            self.at_will(who, does, |state| {
+                state.copies_left -= 1;
+                change(state);
+            });
         }
+    }
+
+    /// An operator's decision.
+    pub fn decision(&mut self, does: &'static str, change: impl FnOnce(&mut State)) {
+        if self.now.decisions_left > 0 {
+            self.at_will(Who::Operator, does, |state| {
+                state.decisions_left -= 1;
+                change(state);
+            });
+        }
+    }
+
+    /// What nothing may rely on.
+    pub fn at_will(&mut self, who: Who, does: &'static str, change: impl FnOnce(&mut State)) {
+        self.add(
+            Step {
+                who,
+                does,
+                is_fault: true,
+            },
+            change,
+        );
     }
 
     /// Steps that change nothing are left out.
@@ -138,6 +154,7 @@ impl Display for Who {
             Self::Feedback => f.write_str("feedback"),
             Self::Time => f.write_str("time:"),
             Self::Cleanup => f.write_str("cleanup"),
+            Self::Operator => f.write_str("an operator"),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Transaction mode: the key is inserted in a transaction that stays open until the email is sent.
 
+use crate::attempt::Fate;
+use crate::choices::MarkedRows;
 use crate::claim::{self, Found};
 use crate::design::Fault;
 use crate::ledger;
 use crate::queue;
 use crate::state::{
-    Answer, Commit, Fate, InDoubt, Orphan, Phase, Row, State, Task, Transaction, Until, WorkerId,
+    Answer, Commit, InDoubt, Orphan, Phase, Row, State, Task, Transaction, Until, WorkerId,
 };
 use crate::step::{Next, Who};
 
@@ -25,7 +27,8 @@ pub fn next(next: &mut Next<'_>, worker: WorkerId, task: Task, in_doubt: InDoubt
             );
         }
         Phase::NoAnswer => leave_in_doubt(next, worker, task),
-        Phase::Done => {}
+        Phase::DoubtingAgain => mark_again(next, worker, task),
+        _ => {}
     }
 }
 
@@ -35,7 +38,15 @@ fn claim(next: &mut Next<'_>, worker: WorkerId, task: Task, in_doubt: InDoubt) {
         return claim::wait(next, worker, task);
     }
     let held_up = claim::is_held_up(now, next.design, task);
-    let found = claim::found(now.event(task.event).row, held_up, in_doubt);
+    let found = match claim::found(now.event(task.event).row, held_up, in_doubt) {
+        // The mark is of a send for which the row was taken over, and whose transaction is lost.
+        Found::Free | Found::ToBeHeld
+            if held_up && next.design.marked_rows == MarkedRows::AreLeft =>
+        {
+            Found::InDoubt
+        }
+        found => found,
+    };
     if let Found::Free = found {
         next.step(
             Who::is(worker, task),
@@ -70,7 +81,7 @@ fn lose_transaction(next: &mut Next<'_>, worker: WorkerId, task: Task) {
 }
 
 fn commit(next: &mut Next<'_>, worker: WorkerId, task: Task, email: usize) {
-    let who = Who::is(worker, task);
+    let (who, design) = (Who::is(worker, task), next.design);
     if task.transaction == Transaction::Cut {
         next.step(
             who,
@@ -83,7 +94,7 @@ fn commit(next: &mut Next<'_>, worker: WorkerId, task: Task, email: usize) {
         return;
     }
     next.step(who, "commits its claim as sent", |state| {
-        ledger::commit(state, task.event, Commit::Sent);
+        ledger::commit(state, design, task.event, Commit::Sent);
         state.task(worker).phase = Phase::Done;
         state.task(worker).transaction = Transaction::None;
     });
@@ -122,13 +133,14 @@ fn write_again(next: &mut Next<'_>, worker: WorkerId, task: Task, email: usize) 
 }
 
 fn leave_in_doubt(next: &mut Next<'_>, worker: WorkerId, task: Task) {
-    let who = Who::is(worker, task);
+    let (who, design) = (Who::is(worker, task), next.design);
     if task.transaction == Transaction::Cut {
         next.step(
             who,
-            "can't say that it is in doubt, since its transaction is lost; reported",
+            "can't commit that its send is in doubt, since its transaction is lost",
             |state| {
-                queue::report(state, worker, Until::Timeout);
+                state.task(worker).phase = Phase::DoubtingAgain;
+                state.task(worker).transaction = Transaction::None;
             },
         );
         return;
@@ -138,18 +150,33 @@ fn leave_in_doubt(next: &mut Next<'_>, worker: WorkerId, task: Task) {
         who,
         "commits that its send is in doubt, without the claim; reported",
         |state| {
-            ledger::commit(state, task.event, doubt);
+            ledger::commit(state, design, task.event, doubt);
             queue::report(state, worker, Until::Timeout);
         },
     );
     next.fault(
         Fault::LostConnection,
         who,
-        "loses the connection as it commits that its send is in doubt; reported",
+        "loses the connection as it commits that its send is in doubt",
         |state| {
             abandon(state, worker, Some(doubt));
-            queue::report(state, worker, Until::Timeout);
+            state.task(worker).phase = Phase::DoubtingAgain;
         },
+    );
+}
+
+/// The mark alone, on another connection: it needs no key, and so doesn't wait for the lost transaction.
+fn mark_again(next: &mut Next<'_>, worker: WorkerId, task: Task) {
+    let who = Who::is(worker, task);
+    next.step(who, "marks its send as in doubt; reported", |state| {
+        state.event_mut(task.event).mark = Some(task.message);
+        queue::report(state, worker, Until::Timeout);
+    });
+    next.fault(
+        Fault::LostConnection,
+        who,
+        "can't mark its send as in doubt before the deadline; reported",
+        |state| queue::report(state, worker, Until::Timeout),
     );
 }
 

@@ -7,7 +7,7 @@ use crate::design::{ANY, Design, Fault, Mode, Notifications};
 use crate::properties::{
     a_second_email_follows_a_broken_attempt_not_heard_of,
     a_second_email_follows_a_crash_or_a_lost_answer, no_email_is_lost, no_second_email,
-    what_ses_has_told_stands,
+    what_is_called_sent_was_sent, what_ses_has_told_stands,
 };
 use crate::state::InDoubt;
 
@@ -41,6 +41,13 @@ fn what_ses_has_told_is_never_forgotten() {
 }
 
 #[test]
+fn nothing_is_called_sent_that_was_not() {
+    CASES
+        .iter()
+        .for_each(|case| case.assert(what_is_called_sent_was_sent));
+}
+
+#[test]
 fn nothing_is_stuck_for_ever() {
     CASES.iter().for_each(Checked::assert_never_stuck);
 }
@@ -60,7 +67,7 @@ fn one_message_and_a_notification_in_time_make_one_email_whatever_fails() {
     case.assert(no_second_email);
 }
 
-/// The in-doubt row holds up every other message of the event; the one that left it is kept back by SQS.
+/// The mark holds up every other message of the event; the one that left it is kept back by SQS.
 #[test]
 fn lost_answers_and_a_notification_in_time_make_one_email_however_many_messages() {
     let case = Checked::new(IN_TIME.faults(3, &[Fault::LostAnswer]));

@@ -1,9 +1,12 @@
 //! A worker: what all of them do alike, and how they die.
 
-use crate::design::{Fault, Mode};
+use crate::attempt::Fate;
+use crate::choices::Held;
+use crate::design::{Design, Fault, Mode};
+use crate::fence;
 use crate::queue;
 use crate::ses;
-use crate::state::{Answer, Commit, Fate, Phase, State, Statement, Task, WorkerId};
+use crate::state::{Answer, Commit, Phase, State, Statement, Task, WorkerId};
 use crate::step::{Next, Who};
 use crate::{lease, transaction, usual};
 
@@ -23,6 +26,14 @@ pub fn next(next: &mut Next<'_>, worker: WorkerId, task: Task) {
             state.task(worker).phase = Phase::Sending(Answer::NotYet);
         }),
         Phase::Sending(answer) => ses::answer(next, worker, task, answer),
+        Phase::Held if next.design.held == Held::Acknowledged => {
+            next.step(who, "is done: its message is deleted", |state| {
+                queue::delete(state, worker)
+            });
+        }
+        Phase::Held => next.step(who, "moves its message to the dead-letter queue", |state| {
+            queue::move_to_dead_letters(state, worker)
+        }),
         Phase::Done => next.step(who, "is done: its message is deleted", |state| {
             queue::delete(state, worker)
         }),
@@ -34,7 +45,7 @@ pub fn next(next: &mut Next<'_>, worker: WorkerId, task: Task) {
         _ => usual::next(next, worker, task, mode),
     }
     next.fault(Fault::Crash, who, "dies", |state| die(state, worker, None));
-    if let Some(last) = last_words(mode, task) {
+    if let Some(last) = last_words(next.now, next.design, mode, task) {
         next.fault(
             Fault::Crash,
             who,
@@ -50,19 +61,23 @@ enum LastWords {
     Lease(Statement),
 }
 
-fn last_words(mode: Mode, task: Task) -> Option<LastWords> {
+fn last_words(now: &State, design: &Design, mode: Mode, task: Task) -> Option<LastWords> {
+    let number = task.fence;
     match (mode, task.phase) {
         (Mode::Transaction(_), Phase::Accepted(_)) => Some(LastWords::Transaction(Commit::Sent)),
         (Mode::Transaction(_), Phase::NoAnswer) => {
             Some(LastWords::Transaction(Commit::Doubt(task.message)))
         }
-        (Mode::Lease(in_doubt), Phase::Received) => {
-            Some(LastWords::Lease(Statement::Claim(in_doubt)))
+        (Mode::Lease(in_doubt), Phase::Received | Phase::ClaimingAgain | Phase::Waiting { .. }) => {
+            let number = match number {
+                0 => fence::new(now, design.fences, task.event),
+                number => number,
+            };
+            Some(LastWords::Lease(Statement::Claim(in_doubt, number)))
         }
-        (Mode::Lease(_), Phase::Accepted(_)) => {
-            Some(LastWords::Lease(Statement::Settle(task.fence)))
-        }
-        (Mode::Lease(_), Phase::NotSent) => Some(LastWords::Lease(Statement::Release(task.fence))),
+        (Mode::Lease(_), Phase::Accepted(_)) => Some(LastWords::Lease(Statement::Settle(number))),
+        (Mode::Lease(_), Phase::NotSent) => Some(LastWords::Lease(Statement::Release(number))),
+        (Mode::Lease(_), Phase::NoAnswer) => Some(LastWords::Lease(Statement::Doubt(number))),
         _ => None,
     }
 }
