@@ -142,21 +142,21 @@ fn standing_of(
     won: bool,
     doubt: DoubtPolicy,
 ) -> Result<Key, tokio_postgres::Error> {
+    let in_doubt = row.try_get::<_, Option<f64>>("in_doubt_s")?.map(|seconds| {
+        Key::Not(Standing::InDoubt(
+            Duration::try_from_secs_f64(seconds).unwrap_or_default(),
+        ))
+    });
     if won {
-        let in_doubt = row.try_get::<_, Option<f64>>("in_doubt_s")?;
-        return Ok(match in_doubt {
-            None => Key::Ours,
-            Some(seconds) => Key::Not(Standing::InDoubt(
-                Duration::try_from_secs_f64(seconds).unwrap_or_default(),
-            )),
-        });
+        return Ok(in_doubt.unwrap_or(Key::Ours));
     }
     if !row.try_get::<_, bool>("same_event")? {
         return Ok(Key::Not(Standing::OtherPayload));
     }
     Ok(match row.try_get::<_, &str>("outcome")? {
         "sending" => match doubt.sending(row.try_get("lease_s")?) {
-            Sending::Overdue => Key::Overdue,
+            // A worker that had taken it over before lost its transaction, and could but leave a mark.
+            Sending::Overdue => in_doubt.unwrap_or(Key::Overdue),
             Sending::Not(standing) => Key::Not(standing),
         },
         "unknown" => Key::Not(Standing::Held),

@@ -74,8 +74,8 @@ impl Design {
         if self.mark_read == MarkRead::InTheInsert {
             write!(f, ", marks read in the insert")?;
         }
-        if self.last_read == LastRead::MarksAndRow {
-            write!(f, ", the row read with them")?;
+        if self.last_read == LastRead::Marks {
+            write!(f, ", marks alone read before the send")?;
         }
         if self.marks == Marks::OutliveTheInvocation {
             write!(f, ", long marks")?;

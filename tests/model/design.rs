@@ -100,7 +100,7 @@ impl Design {
             begins: Begins::New,
             mark_stops: MarkStops::OtherMessages,
             mark_read: MarkRead::AfterTheInsert,
-            last_read: LastRead::Marks,
+            last_read: LastRead::MarksAndRow,
             marks: Marks::MayEndBetween,
             marked_rows: MarkedRows::AreLeft,
             fences: Fences::Unique,

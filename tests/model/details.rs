@@ -72,15 +72,15 @@ fn lease_mode_must_read_the_marks_again_after_its_claim() {
 /// Where `IN_DOUBT_WAIT` is shorter than an invocation, a mark can be left and be over between the claim, which waits
 /// for its neighbour, and the last read; SES has told of the neighbour's email meanwhile. Then only the row says so.
 #[test]
-fn a_mark_must_outlive_an_invocation_or_the_row_be_read_with_it() {
-    let short = a_lost_answer_told_of_in_time(Design::mixed(TRANSACTION, RESEND));
-    Checked::new(short).assert_broken(no_second_email);
-
-    let with_the_row = Design {
-        last_read: LastRead::MarksAndRow,
-        ..short
-    };
+fn the_row_must_be_read_with_the_marks_before_the_send() {
+    let with_the_row = a_lost_answer_told_of_in_time(Design::mixed(TRANSACTION, RESEND));
     Checked::new(with_the_row).assert(no_second_email);
+
+    let marks_alone = Design {
+        last_read: LastRead::Marks,
+        ..with_the_row
+    };
+    Checked::new(marks_alone).assert_broken(no_second_email);
 }
 
 /// A row that was taken over, and whose transaction is lost, is as it was: overdue. Only the mark tells that it was

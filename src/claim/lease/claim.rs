@@ -147,12 +147,11 @@ fn read(
     if row.try_get("won")? {
         return Ok(Some(LeaseClaim::Won));
     }
+    let in_doubt = row.try_get::<_, Option<f64>>("in_doubt_s")?;
+    let in_doubt = in_doubt
+        .map(|seconds| Standing::InDoubt(Duration::try_from_secs_f64(seconds).unwrap_or_default()));
     let Some(outcome) = row.try_get::<_, Option<&str>>("outcome")? else {
-        let in_doubt = row.try_get::<_, Option<f64>>("in_doubt_s")?;
-        return Ok(in_doubt.map(|seconds| {
-            let wait = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-            LeaseClaim::Lost(Standing::InDoubt(wait))
-        }));
+        return Ok(in_doubt.map(LeaseClaim::Lost));
     };
     if row.try_get::<_, Option<bool>>("same_event")? == Some(false) {
         return Ok(Some(LeaseClaim::Lost(Standing::OtherPayload)));
@@ -160,8 +159,8 @@ fn read(
     let standing = match outcome {
         "sending" => match doubt.sending(row.try_get("lease_s")?) {
             Sending::Not(standing) => standing,
-            // Another worker was quicker to decide what becomes of it.
-            Sending::Overdue => Standing::InProgress(Duration::ZERO),
+            // Or another worker was quicker to decide what becomes of it.
+            Sending::Overdue => in_doubt.unwrap_or(Standing::InProgress(Duration::ZERO)),
         },
         "unknown" => Standing::Held,
         _ => Standing::Settled,

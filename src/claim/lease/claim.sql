@@ -50,6 +50,7 @@ overdue AS MATERIALIZED (
                                 WHERE outcome = 'sending'
                                   AND same_event
                                   AND attempt IS DISTINCT FROM $5
+                                  AND in_doubt_s IS NULL
                                   AND lease_s + $7 <= 0)
        AND ledger.outcome = 'sending'
        AND coalesce(ledger.lease_until, ledger.processed_at) + make_interval(secs => $7) <= clock_timestamp()

@@ -7,28 +7,34 @@ use futures_util::future::{join_all, join3, join4};
 use tokio_postgres::Client;
 use tokio_postgres::types::{Json, Type};
 
-use crate::claim::{Row, read_rows};
+use crate::claim::{Row, Standing, read_rows};
 use crate::database::{Connection, DatabaseError, DatabaseVerdict};
 use crate::queue::MessageId;
 
-use super::Candidate;
+use super::{Attempt, Candidate};
 
-/// Marks of transaction mode that the claim, which may have waited for the very neighbour that wrote them, did not
-/// see.
-const IN_DOUBT: &str = "\
-    SELECT doubt.event_id, extract(epoch FROM in_doubt_until - clock_timestamp())::float8 AS in_doubt_s
+/// What the claim could not see: marks of a neighbour in transaction mode for which it waited, and what SES told of an
+/// earlier attempt since.
+const STANDING: &str = "\
+    SELECT event.event_id,
+           extract(epoch FROM doubt.in_doubt_until - clock_timestamp())::float8 AS in_doubt_s,
+           ledger.outcome,
+           ledger.attempt IS NOT DISTINCT FROM $3 AS ours
       FROM unnest($1, $2) AS event (event_id, message_id)
-      JOIN sends_in_doubt AS doubt ON doubt.event_id = event.event_id
-                                  AND doubt.in_doubt_until > clock_timestamp()
-                                  AND doubt.message_id IS DISTINCT FROM event.message_id";
+      LEFT JOIN processed_events AS ledger ON ledger.event_id = event.event_id
+      LEFT JOIN sends_in_doubt AS doubt ON doubt.event_id = event.event_id
+                                       AND doubt.in_doubt_until > clock_timestamp()
+                                       AND doubt.message_id IS DISTINCT FROM event.message_id";
 
 /// What stands in the way of a claimed event, or nothing.
 #[derive(Debug)]
 pub enum Found {
     /// As many rows as the folder's query found, two at the most.
     Rows(Vec<Row>),
-    /// Another message's send of the same event is in doubt for this long.
+    /// Another message's send of the same event is in doubt for this long. The row is ours.
     InDoubt(Duration),
+    /// The row is not ours any more.
+    Lost(Standing),
     /// This event's query failed.
     Failed(DatabaseError),
 }
@@ -51,6 +57,7 @@ pub struct LookUpLimits {
 /// Nothing was found.
 pub async fn look_up(
     connection: Connection,
+    attempt: Attempt,
     claimed: &[Candidate<'_>],
     limits: LookUpLimits,
 ) -> Result<Vec<Found>, DatabaseError> {
@@ -64,19 +71,23 @@ pub async fn look_up(
         .collect();
     let client = connection.client();
     let begin = begin(limits.together);
-    let (begun, in_doubt, rows, ended) = join4(
+    let (begun, standings, rows, ended) = join4(
         client.batch_execute(&begin),
         client.query_typed(
-            IN_DOUBT,
-            &[(&keys, Type::TEXT_ARRAY), (&message_ids, Type::TEXT_ARRAY)],
+            STANDING,
+            &[
+                (&keys, Type::TEXT_ARRAY),
+                (&message_ids, Type::TEXT_ARRAY),
+                (&attempt.number(), Type::INT8),
+            ],
         ),
         join_all(claimed.iter().map(|candidate| query(client, *candidate))),
         client.batch_execute(END),
     )
     .await;
     begun?;
-    let in_doubt = in_doubt?;
-    let in_doubt = marks(&in_doubt)?;
+    let standings = standings?;
+    let mut in_the_way = in_the_way(&standings)?;
     ended?;
     // After the first failure the others only say that the transaction is aborted. Each by itself, those that can be
     // answered are.
@@ -87,8 +98,8 @@ pub async fn look_up(
     };
     let mut found = Vec::with_capacity(claimed.len());
     for (key, rows) in keys.into_iter().zip(rows) {
-        found.push(match in_doubt.get(key) {
-            Some(wait) => Found::InDoubt(*wait),
+        found.push(match in_the_way.remove(key) {
+            Some(found) => found,
             None => of(rows)?,
         });
     }
@@ -134,14 +145,25 @@ async fn query(client: &Client, candidate: Candidate<'_>) -> Rows {
     client.query_typed(query, &[(&payload, Type::JSONB)]).await
 }
 
-fn marks(rows: &[tokio_postgres::Row]) -> Result<HashMap<&str, Duration>, tokio_postgres::Error> {
-    rows.iter()
-        .map(|row| {
-            let seconds = row.try_get::<_, f64>("in_doubt_s")?;
-            let wait = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-            Ok((row.try_get("event_id")?, wait))
-        })
-        .collect()
+/// By key.
+fn in_the_way(rows: &[tokio_postgres::Row]) -> Result<HashMap<&str, Found>, tokio_postgres::Error> {
+    let mut in_the_way = HashMap::new();
+    for row in rows {
+        let outcome = row.try_get::<_, Option<&str>>("outcome")?;
+        let found = match outcome {
+            Some("sending") if row.try_get("ours")? => {
+                let Some(seconds) = row.try_get::<_, Option<f64>>("in_doubt_s")? else {
+                    continue;
+                };
+                Found::InDoubt(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+            }
+            Some("sending") | None => Found::Lost(Standing::InProgress(Duration::ZERO)),
+            Some("unknown") => Found::Lost(Standing::Held),
+            Some(_) => Found::Lost(Standing::Settled),
+        };
+        in_the_way.insert(row.try_get("event_id")?, found);
+    }
+    Ok(in_the_way)
 }
 
 /// What another connection may cure befalls all events.

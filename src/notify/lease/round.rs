@@ -30,7 +30,7 @@ impl Invocation<'_> {
         let items: Vec<&Item<'_>> = fronts.iter().flat_map(|front| &front.items).collect();
         let attempt = Attempt::new();
         let mut turns = self.claim(attempt, &items).await;
-        self.look_up(&items, &mut turns).await;
+        self.look_up(attempt, &items, &mut turns).await;
 
         let mut turns = turns.into_iter();
         let lanes = fronts.into_iter().map(|front| {
