@@ -1,9 +1,11 @@
 //! The one line that each record leaves in the log, and what is counted of it.
 
+use std::time::SystemTime;
+
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::metrics::{Count, count};
+use crate::metrics::{Count, Time, count, count_with_reason, took_since};
 use crate::queue::Record;
 use crate::receive::Event;
 use crate::send::SesMessageId;
@@ -20,6 +22,7 @@ pub(super) struct Line {
     event_id: Option<String>,
     event_type: Option<String>,
     receive_count: u32,
+    sent_at: Option<SystemTime>,
     redirected: bool,
     detail: Map<String, Value>,
     accepted: Option<SesMessageId>,
@@ -35,6 +38,7 @@ impl Line {
             event_id: event.map(|event| event.key.to_string()),
             event_type: event.map(|event| event.event_type().to_owned()),
             receive_count: record.receive_count,
+            sent_at: record.sent_at,
             redirected: false,
             detail: event
                 .map(|event| event.folder.safe_event_fields(&event.fields))
@@ -60,6 +64,9 @@ impl Line {
 
     /// SES has the email.
     pub fn accepted(&mut self, id: &SesMessageId) {
+        if let Some(sent_at) = self.sent_at {
+            took_since(Time::ArrivalToAcceptance, sent_at);
+        }
         self.accepted = Some(id.clone());
     }
 
@@ -140,12 +147,12 @@ impl Line {
                      sent again until you decide"
                 );
             }
-            Outcome::Refused(_) => {
-                count(Count::Refused);
+            Outcome::Refused(refusal) => {
+                count_with_reason(Count::Refused, refusal.reason());
                 line!(error, "refused: the event can never be sent");
             }
-            Outcome::DeadLettered(_) => {
-                count(Count::Refused);
+            Outcome::DeadLettered(refusal) => {
+                count_with_reason(Count::Refused, refusal.reason());
                 count(Count::DeadLettered);
                 line!(
                     error,
@@ -153,11 +160,11 @@ impl Line {
                 );
             }
             Outcome::Released(release) if release.passes() => {
-                count(Count::Released);
+                count_with_reason(Count::Released, release.reason());
                 line!(warn, "released: the event comes back");
             }
-            Outcome::Released(_) => {
-                count(Count::SetupErrors);
+            Outcome::Released(release) => {
+                count_with_reason(Count::SetupErrors, release.reason());
                 line!(error, "released: the event comes back, and needs you");
             }
             Outcome::Unknown(_) => {

@@ -6,6 +6,7 @@ use futures_util::FutureExt as _;
 
 use crate::claim::{Claim, Claimed, Doubt, DoubtPolicy, Row, Settled, claim};
 use crate::database::DatabaseError;
+use crate::metrics::{Count, Time, count, timed};
 use crate::queue::{Answer, MessageId};
 use crate::receive::Event;
 use crate::send::{Cause, SesMessageId};
@@ -99,7 +100,10 @@ impl Walk<'_> {
                 claim(connection, self.event, self.message_id, limits, doubt).await
             });
         match claimed.await? {
-            Claim::Won(claimed, rows) => Ok((claimed, rows)),
+            Claim::Won(claimed, rows) => {
+                count(Count::Claimed);
+                Ok((claimed, rows))
+            }
             Claim::Lost(standing) => Err(standing.into()),
         }
     }
@@ -163,7 +167,8 @@ impl Walk<'_> {
     async fn settle_sent(&self, claimed: Claimed, id: &SesMessageId) {
         let connections = &self.invocation.notifier.connections;
         let deadline = budget::settled_by(self.invocation.deadline);
-        match settle_sent(claimed, id, connections, deadline).await {
+        let settled = settle_sent(claimed, id, connections, deadline);
+        match timed(Time::Database, settled).await {
             Settlement::Settled => {}
             Settlement::Restored => tracing::info!(
                 event_id = %self.event.key,

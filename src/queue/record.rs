@@ -4,6 +4,7 @@
 //! identifier as an empty one; so what we need is picked out of the JSON here.
 
 use std::fmt;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
 
@@ -36,6 +37,8 @@ pub struct Record {
     pub message_attributes: Map<String, Value>,
     /// How often SQS has handed it out, this time included; 0 where that isn't known.
     pub receive_count: u32,
+    /// When the producer sent it, by SQS's clock.
+    pub sent_at: Option<SystemTime>,
     /// The message group, on a FIFO queue.
     pub fifo_group: Option<String>,
     pub receipt_handle: Option<String>,
@@ -73,6 +76,11 @@ impl Record {
             receive_count: attribute("ApproximateReceiveCount")
                 .and_then(|count| count.parse().ok())
                 .unwrap_or(0),
+            sent_at: attribute("SentTimestamp")
+                .and_then(|milliseconds| milliseconds.parse().ok())
+                .and_then(|milliseconds| {
+                    SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(milliseconds))
+                }),
             fifo_group: fifo.then(|| attribute("MessageGroupId").unwrap_or_default().to_owned()),
             receipt_handle: text("receiptHandle").map(str::to_owned),
             queue_arn: queue_arn.map(str::to_owned),

@@ -13,6 +13,7 @@ use aws_smithy_http_client::tls;
 
 use crate::clock::Deadline;
 use crate::compose::Email;
+use crate::metrics::{Time, timed};
 
 use super::SesMessageId;
 use super::verdict::{Cause, SendVerdict, verdict};
@@ -113,7 +114,8 @@ impl Sender<'_> {
                 return SendVerdict::NotSentOurs(Cause::new("InvalidRequest", error.to_string()));
             }
         };
-        match tokio::time::timeout(timeout, request.send()).await {
+        let sent = tokio::time::timeout(timeout, request.send());
+        match timed(Time::Ses, sent).await {
             Err(_) => SendVerdict::Unknown(Cause::new("Timeout", "no answer from SES in time")),
             Ok(Err(error)) => verdict(&error),
             Ok(Ok(answer)) => match answer.message_id().and_then(SesMessageId::parse) {

@@ -22,6 +22,7 @@ mod fifo;
 mod frozen;
 mod in_doubt;
 mod logs;
+mod metrics;
 mod migrate;
 mod queue;
 mod recipients;

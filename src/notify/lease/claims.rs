@@ -8,6 +8,7 @@ use crate::claim::{
     look_up,
 };
 use crate::database::DatabaseError;
+use crate::metrics::{Count, Time, count, timed};
 use crate::notify::lanes::Item;
 use crate::notify::outcome::{Outcome, Release};
 use crate::notify::{Invocation, budget};
@@ -25,7 +26,10 @@ impl Invocation<'_> {
             Ok(claims) => claims
                 .into_iter()
                 .map(|claim| match claim {
-                    Ok(LeaseClaim::Won) => Turn::Ours(Ok(Vec::new())),
+                    Ok(LeaseClaim::Won) => {
+                        count(Count::Claimed);
+                        Turn::Ours(Ok(Vec::new()))
+                    }
                     Ok(LeaseClaim::Lost(standing)) => Turn::Ended(standing.into()),
                     Err(error) => Turn::Ended(error.into()),
                 })
@@ -66,7 +70,8 @@ impl Invocation<'_> {
                 lock: limits.lock,
                 lock_alone: limits.lock_alone,
             };
-            tokio::time::timeout(limits.answer, claim_all(connection, candidates, terms))
+            let claimed = claim_all(connection, candidates, terms);
+            timed(Time::Database, tokio::time::timeout(limits.answer, claimed))
                 .await
                 .unwrap_or(Err(DatabaseError::NoAnswerInTime))
         });
@@ -105,7 +110,7 @@ impl Invocation<'_> {
     }
 
     /// Looks up the recipients of all events that were won.
-    pub(super) async fn look_up(&self, items: &[&Item<'_>], turns: &mut [Turn]) {
+    pub(super) async fn look_up(&self, attempt: Attempt, items: &[&Item<'_>], turns: &mut [Turn]) {
         let mut ours: Vec<&mut Turn> = Vec::new();
         let mut won = Vec::new();
         for (item, turn) in items.iter().zip(turns) {
@@ -120,18 +125,20 @@ impl Invocation<'_> {
         let by = budget::claimed_by(self.deadline);
         let found = self.notifier.connections.with(by, async |connection| {
             let (limits, answer) = budget::look_up_limits(self.deadline);
-            tokio::time::timeout(answer, look_up(connection, &won, limits))
+            let found = look_up(connection, attempt, &won, limits);
+            timed(Time::Database, tokio::time::timeout(answer, found))
                 .await
                 .unwrap_or(Err(DatabaseError::NoAnswerInTime))
         });
         match found.await {
             Ok(found) => {
                 for (turn, found) in ours.into_iter().zip(found) {
-                    *turn = Turn::Ours(match found {
-                        Found::Rows(rows) => Ok(rows),
-                        Found::InDoubt(wait) => Err(Standing::InDoubt(wait).into()),
-                        Found::Failed(error) => Err(error.into()),
-                    });
+                    *turn = match found {
+                        Found::Rows(rows) => Turn::Ours(Ok(rows)),
+                        Found::InDoubt(wait) => Turn::Ours(Err(Standing::InDoubt(wait).into())),
+                        Found::Failed(error) => Turn::Ours(Err(error.into())),
+                        Found::Lost(standing) => Turn::Ended(standing.into()),
+                    };
                 }
             }
             Err(error) => {

@@ -7,6 +7,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::claim::{Attempt, Settled, Settling, Written};
 use crate::database::DatabaseError;
+use crate::metrics::{Time, timed};
 use crate::notify::dispatch::Dispatched;
 use crate::notify::outcome::{Outcome, Release};
 use crate::notify::{Invocation, budget};
@@ -40,7 +41,8 @@ impl Invocation<'_> {
     async fn settle_group(&self, attempt: Attempt, group: Vec<ToSettle<'_>>, answer: &Answer) {
         let settling = settling(attempt, &group);
         let deadline = budget::settled_by(self.deadline);
-        let written = settle_group(&settling, &self.notifier.connections, deadline).await;
+        let written = settle_group(&settling, &self.notifier.connections, deadline);
+        let written = timed(Time::Database, written).await;
         for done in group {
             tell(&done, &written);
             let outcome = match (done.dispatched, &written) {
