@@ -24,6 +24,7 @@ mod in_doubt;
 mod logs;
 mod metrics;
 mod migrate;
+mod overlooked;
 mod queue;
 mod recipients;
 mod request;
