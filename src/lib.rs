@@ -3,10 +3,10 @@
 //! The story of a record, in the order of the modules:
 //!
 //! 1. [`receive`]: an event comes in and is proven valid, before the database is asked;
-//! 2. [`claim`]: its key is inserted into the ledger, inside a transaction that stays open;
+//! 2. [`claim`]: its key is inserted into the ledger, inside a transaction that stays open, or under a lease;
 //! 3. [`compose`]: event and recipient become an email, with [`emails`] holding each kind of email;
 //! 4. [`send`]: SES gets the email, in one attempt;
-//! 5. [`settle`]: SES's message id and the claim are committed.
+//! 5. [`settle`]: SES's message id and the claim are committed, or the row is settled.
 //!
 //! [`notify`] walks each record of a batch through the five and answers SQS; [`feedback`] hears from SES what
 //! became of each email, and completes what a worker that died could not. What is promised, and why, is in

@@ -1,4 +1,14 @@
 //! `notify`: walks each record of a batch from the event to the settled email, and answers SQS.
+//!
+//! There are two orders. Both begin with the batch's `lanes`, `dispatch` an email in the same way, and
+//! end with the record's `line`:
+//!
+//! | `transaction` | `lease` |
+//! | --- | --- |
+//! | for each record: claim and look up, in a transaction | for all records: claim, committed |
+//! | | look up, in one round trip |
+//! | dispatch | dispatch each |
+//! | settle, in the same transaction | settle, in groups, as they are dispatched |
 
 mod budget;
 mod dispatch;

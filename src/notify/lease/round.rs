@@ -26,25 +26,28 @@ pub(super) struct ToSettle<'a> {
 }
 
 impl Invocation<'_> {
+    /// The order of this mode.
     pub(super) async fn round(&self, fronts: Vec<Front<'_, '_>>, answer: &Answer) {
-        let items: Vec<&Item<'_>> = fronts.iter().flat_map(|front| &front.items).collect();
         let attempt = Attempt::new();
+        let items: Vec<&Item<'_>> = fronts.iter().flat_map(|front| &front.items).collect();
         let mut turns = self.claim(attempt, &items).await;
         self.look_up(attempt, &items, &mut turns).await;
-
-        let mut turns = turns.into_iter();
-        let lanes = fronts.into_iter().map(|front| {
-            let turns: Vec<Turn> = turns.by_ref().take(front.items.len()).collect();
-            (front, turns)
-        });
-        let lanes: Vec<_> = lanes.collect();
+        let lanes = with_turns(fronts, turns);
         let (done, to_settle) = mpsc::unbounded_channel();
-        let sending = async move {
-            let done = &done;
-            let send = |(front, turns)| self.send_lane(front, turns, done, answer);
-            self.each(lanes, send).await;
-        };
-        join(sending, self.settle(attempt, to_settle, answer)).await;
+        let sent = self.send_all(lanes, done, answer);
+        let settled = self.settle(attempt, to_settle, answer);
+        join(sent, settled).await;
+    }
+
+    /// As many lanes at once as emails may be in flight. `done` is dropped at their end, which is the settler's end too.
+    async fn send_all<'a>(
+        &self,
+        lanes: Vec<(Front<'_, 'a>, Vec<Turn>)>,
+        done: UnboundedSender<ToSettle<'a>>,
+        answer: &Answer,
+    ) {
+        let send = |(front, turns)| self.send_lane(front, turns, &done, answer);
+        self.each(lanes, send).await;
     }
 
     /// One after another; once a record stays on the queue, the rest of the lane does too.
@@ -105,4 +108,17 @@ impl Invocation<'_> {
         self.dispatch(event, rows, &mut item.line, claim_holds, on_accepted)
             .await
     }
+}
+
+/// Turns are in the order of the records.
+fn with_turns<'l, 'a>(
+    fronts: Vec<Front<'l, 'a>>,
+    turns: Vec<Turn>,
+) -> Vec<(Front<'l, 'a>, Vec<Turn>)> {
+    let mut turns = turns.into_iter();
+    let with_turns = |front: Front<'l, 'a>| {
+        let turns = turns.by_ref().take(front.items.len()).collect();
+        (front, turns)
+    };
+    fronts.into_iter().map(with_turns).collect()
 }
