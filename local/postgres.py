@@ -11,7 +11,11 @@ is off. A crash of the server loses nothing that was committed, and
     .venv/bin/python local/postgres.py serve                      # for a program that wants to crash it
 
 writes the server's URL on standard output and goes on until standard input ends. Each line `restart` that it reads
-is a `pg_ctl restart -m immediate`, answered with `ready`.
+is a `pg_ctl restart -m immediate`, answered with `ready`. With `--tls DIRECTORY` the server takes `server.crt` and
+`server.key` from there each time it starts, and offers TLS if there are such files; PostgreSQL must be built with it,
+which the wheel's isn't.
+
+Whoever connects is believed, but for members of the role `asked_for_password`, should somebody create it.
 
 From Python:
 
@@ -44,6 +48,9 @@ URL_VARIABLE = "ONEMAIL_TEST_DATABASE_URL"
 START_SECONDS = 60
 STOP_SECONDS = 20
 PORT_ATTEMPTS = 5
+
+# The first rule that fits decides.
+ASK_FOR_PASSWORD = "host all +asked_for_password 127.0.0.1/32 scram-sha-256\n"
 
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -91,17 +98,19 @@ class _Cluster:
     account: pwd.struct_passwd | None
     process: subprocess.Popen[bytes]
     port: int
+    tls: Path | None
 
     def restart(self) -> None:
         """Ends every session without a word, as a crash does; the new server recovers from its log."""
         _stop(self.process)
+        _take_certificate(self.tls, self.data, self.account)
         self.process = _spawn(self.programs, self.data, self.log, self.port, self.account)
         if not _is_ready(self.process, self.data):
             raise PostgresError(f"the server did not start again:\n{self.log.read_text()}")
 
 
 @contextlib.contextmanager
-def _cluster(system: bool) -> Iterator[_Cluster]:
+def _cluster(system: bool, tls: Path | None = None) -> Iterator[_Cluster]:
     account = _account()
     home = Path(tempfile.mkdtemp(prefix="onemail-postgres-", dir=_temporary_parent(account)))
     try:
@@ -110,8 +119,9 @@ def _cluster(system: bool) -> Iterator[_Cluster]:
         log = home / "log"
         _hand_over(home, account)
         _init_database(programs, data, home, account)
+        _take_certificate(tls, data, account)
         process, port = _start(programs, data, log, account)
-        cluster = _Cluster(programs, data, log, account, process, port)
+        cluster = _Cluster(programs, data, log, account, process, port, tls)
         try:
             yield cluster
         finally:
@@ -213,6 +223,21 @@ def _init_database(programs: Path, data: Path, home: Path, account: pwd.struct_p
     )
     if made.returncode != 0:
         raise PostgresError(f"initdb failed:\n{made.stdout}")
+    rules = data / "pg_hba.conf"
+    rules.write_text(ASK_FOR_PASSWORD + rules.read_text())
+
+
+def _take_certificate(tls: Path | None, data: Path, account: pwd.struct_passwd | None) -> None:
+    """Has the next start offer TLS with the certificate that is in the directory now, if there is one."""
+    if tls is None:
+        return
+    offered = (tls / "server.crt").exists()
+    (data / "postgresql.auto.conf").write_text(f"ssl = {'on' if offered else 'off'}\n")
+    for name in ("server.crt", "server.key") if offered else ():
+        shutil.copyfile(tls / name, data / name)
+        # PostgreSQL refuses a key that others can read.
+        (data / name).chmod(0o600)
+        _hand_over(data / name, account)
 
 
 def _start(
@@ -303,9 +328,9 @@ def _run(command: list[str], system: bool) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _serve(system: bool) -> int:
+def _serve(system: bool, tls: Path | None) -> int:
     """Runs a server that is restarted on request, for as long as whoever asked for it holds our standard input."""
-    with _cluster(system) as cluster:
+    with _cluster(system, tls) as cluster:
         print(Server(cluster.port, cluster.process.pid, cluster.log).url(), flush=True)
         for line in sys.stdin:
             if line.strip() != "restart":
@@ -339,6 +364,7 @@ def main() -> int:
     serve = actions.add_parser("serve", help="write the URL, and restart the server for each line `restart`")
     for action in (run, serve):
         action.add_argument("--system", action="store_true", help="the machine's own PostgreSQL, not the wheel's")
+    serve.add_argument("--tls", type=Path, metavar="DIRECTORY", help="where a certificate for the server may be")
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- command ...")
     arguments = parser.parse_args()
 
@@ -346,7 +372,7 @@ def main() -> int:
         signal.signal(number, _leave)
     try:
         if arguments.action == "serve":
-            return _serve(arguments.system)
+            return _serve(arguments.system, arguments.tls)
         command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
         if not command:
             parser.error("which command?")

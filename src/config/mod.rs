@@ -9,7 +9,9 @@ mod mail;
 mod recipients;
 
 pub use claim::{ClaimConfig, ClaimMode, InDoubt};
-pub use database::{DatabaseConfig, SslMode, SslRootCert};
+pub use database::{
+    DatabaseConfig, Login, SecretLogin, SslMode, SslRootCert, TlsConfig, TlsWish, TokenLogin,
+};
 pub use env::{ConfigError, Env};
 pub use mail::MailConfig;
 pub use recipients::RecipientPolicy;

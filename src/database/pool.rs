@@ -1,62 +1,30 @@
 //! A few connections to Postgres, opened when they are needed and kept while the sandbox is warm.
 
-use std::time::Duration;
-
 use anyhow::Context as _;
-use deadpool_postgres::{
-    Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime,
-};
+use deadpool::Runtime;
+use deadpool::managed::{Object, Pool};
 use tokio_postgres::Client;
-use tokio_postgres::config::SslMode as Use;
 
 use crate::clock::Deadline;
 use crate::config::DatabaseConfig;
 
-use super::tls;
+use super::login::Logins;
+use super::opener::Opener;
 use super::verdict::{DatabaseError, DatabaseVerdict};
 
-/// A connection that rested longer may have died unnoticed, with the sandbox frozen meanwhile, and is asked
-/// before it is used. While a batch runs none rests that long, so its round trips are saved.
-const TRUSTED_AFTER_REST: Duration = Duration::from_secs(1);
-/// For the answer of such a connection.
-const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
-/// For opening a connection, TLS and authentication included.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A peer that doesn't acknowledge for so long is gone.
-const TCP_USER_TIMEOUT: Duration = Duration::from_secs(15);
-
 pub struct Connections {
-    pool: Pool,
+    pool: Pool<Opener>,
 }
 
 impl Connections {
-    /// Opens nothing yet.
+    /// Opens nothing yet, and asks nobody for a password.
     ///
     /// # Errors
     /// The root certificates can't be read.
     pub fn new(config: &DatabaseConfig, most: usize) -> anyhow::Result<Self> {
-        let (tls, usage) = tls::connector(config.ssl_mode, &config.ssl_root_cert)?;
-        let manager = Manager::from_config(
-            settings(config, usage),
-            tls,
-            ManagerConfig {
-                recycling_method: RecyclingMethod::Fast,
-            },
-        );
-        let pool = Pool::builder(manager)
+        let pool = Pool::builder(Opener::new(Logins::new(config)?))
             .max_size(most)
             .runtime(Runtime::Tokio1)
-            .create_timeout(Some(CONNECT_TIMEOUT))
-            .pre_recycle(Hook::async_fn(|client, metrics| {
-                let rested = metrics.last_used();
-                Box::pin(async move {
-                    if rested < TRUSTED_AFTER_REST || answers(client).await {
-                        Ok(())
-                    } else {
-                        Err(HookError::message("the connection died while it rested"))
-                    }
-                })
-            }))
             .build()
             .context("Failed to set up the connection pool")?;
         Ok(Self { pool })
@@ -116,41 +84,21 @@ impl Connections {
     }
 }
 
-fn settings(config: &DatabaseConfig, usage: Use) -> tokio_postgres::Config {
-    let mut settings = config.connection.clone();
-    settings
-        .ssl_mode(usage)
-        .keepalives_idle(Duration::from_secs(30))
-        .tcp_user_timeout(TCP_USER_TIMEOUT);
-    if settings.get_application_name().is_none() {
-        settings.application_name("onemail");
-    }
-    if settings.get_connect_timeout().is_none() {
-        settings.connect_timeout(CONNECT_TIMEOUT);
-    }
-    settings
-}
-
-async fn answers(client: &Client) -> bool {
-    matches!(
-        tokio::time::timeout(CHECK_TIMEOUT, client.simple_query("")).await,
-        Ok(Ok(_))
-    )
-}
-
 /// A connection that goes back to the pool only when [`Connection::rest`] says that it may.
 ///
 /// Dropped in any other way, a cancelled future say, it may be inside a transaction or have an answer
 /// underway; it is closed, and Postgres rolls back.
-pub struct Connection(Option<Object>);
+pub struct Connection(Option<Object<Opener>>);
 
 impl Connection {
     pub fn client(&self) -> &Client {
-        self.0.as_ref().expect("only `rest` and `drop` take it")
+        let session = self.0.as_ref();
+        &session.expect("only `rest` and `drop` take it").client
     }
 
     pub fn client_mut(&mut self) -> &mut Client {
-        self.0.as_mut().expect("only `rest` and `drop` take it")
+        let session = self.0.as_mut();
+        &mut session.expect("only `rest` and `drop` take it").client
     }
 
     /// Back to the pool: no transaction is open on it and nothing is underway.

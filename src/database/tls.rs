@@ -5,32 +5,33 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::client::verify_server_name;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
-};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::config::{SslMode, SslRootCert};
+use crate::config::{SslMode, TlsConfig};
+
+use super::roots::{Roots, check_dates};
 
 /// The connector for a mode, and tokio-postgres's own word for when to use it.
 pub(super) fn connector(
-    mode: SslMode,
-    roots: &SslRootCert,
+    tls: &TlsConfig,
 ) -> anyhow::Result<(MakeRustlsConnect, tokio_postgres::config::SslMode)> {
     use tokio_postgres::config::SslMode as Use;
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let (check, usage) = match mode {
+    let (check, usage) = match tls.mode {
         SslMode::Disable => (Check::Nothing, Use::Disable),
         SslMode::Prefer => (Check::Nothing, Use::Prefer),
         SslMode::Require => (Check::Nothing, Use::Require),
-        SslMode::VerifyCa => (Check::Chain(Roots::read(roots, &provider)?), Use::Require),
+        SslMode::VerifyCa => (
+            Check::Chain(Roots::read(&tls.root_cert, &provider)?),
+            Use::Require,
+        ),
         SslMode::VerifyFull => (
-            Check::ChainAndName(Roots::read(roots, &provider)?),
+            Check::ChainAndName(Roots::read(&tls.root_cert, &provider)?),
             Use::Require,
         ),
     };
@@ -53,45 +54,6 @@ enum Check {
 }
 
 #[derive(Debug)]
-struct Roots {
-    web_pki: Arc<WebPkiServerVerifier>,
-    /// Those of a file, as they stand in it.
-    listed: Vec<CertificateDer<'static>>,
-}
-
-impl Roots {
-    fn read(roots: &SslRootCert, provider: &Arc<CryptoProvider>) -> anyhow::Result<Self> {
-        let mut store = RootCertStore::empty();
-        let mut listed = Vec::new();
-        match roots {
-            SslRootCert::Unset | SslRootCert::System => {
-                store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-            }
-            SslRootCert::File(path) => {
-                let unreadable = || {
-                    format!(
-                        "PGSSLROOTCERT, or sslrootcert of DATABASE_URL, must name a PEM file with root \
-                         certificates; {} is none",
-                        path.display()
-                    )
-                };
-                for certificate in CertificateDer::pem_file_iter(path).with_context(unreadable)? {
-                    let certificate = certificate.with_context(unreadable)?;
-                    store.add(certificate.clone()).with_context(unreadable)?;
-                    listed.push(certificate);
-                }
-                anyhow::ensure!(!store.is_empty(), unreadable());
-            }
-        }
-        let web_pki =
-            WebPkiServerVerifier::builder_with_provider(store.into(), Arc::clone(provider))
-                .build()
-                .context("Failed to set up the verification of certificates")?;
-        Ok(Self { web_pki, listed })
-    }
-}
-
-#[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,
     check: Check,
@@ -111,8 +73,8 @@ impl ServerCertVerifier for Verifier {
             Check::Chain(roots) => (roots, false),
             Check::ChainAndName(roots) => (roots, true),
         };
-        // A self-signed certificate that is its own root: libpq takes it, webpki doesn't.
-        if roots.listed.iter().any(|root| root == end_entity) {
+        if roots.lists(end_entity) {
+            check_dates(end_entity, now)?;
             if with_name {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
             }

@@ -1,8 +1,11 @@
 //! The one place that decides what an error of Postgres means, before an email was sent.
 
-use deadpool_postgres::PoolError;
+use deadpool::managed::PoolError;
 use thiserror::Error;
 use tokio_postgres::error::SqlState;
+
+use super::secret::SecretError;
+use super::token::TokenError;
 
 /// Something went wrong between us and Postgres.
 #[derive(Debug, Error)]
@@ -12,6 +15,11 @@ pub enum DatabaseError {
     /// The query's row has a value that can't be read, such as a number beyond any range.
     #[error("a row of recipient.sql can't be read")]
     UnreadableRow(#[source] tokio_postgres::Error),
+    /// The password can't be had.
+    #[error("DATABASE_SECRET_ARN: {0}")]
+    Secret(#[from] SecretError),
+    #[error("DATABASE_IAM_AUTH: {0}")]
+    Token(#[from] TokenError),
     #[error("no connection to Postgres in time")]
     NoConnectionInTime,
     #[error("no answer from Postgres in time")]
@@ -40,6 +48,11 @@ impl DatabaseError {
             Self::NoConnectionInTime => return Later,
             Self::NoAnswerInTime | Self::NoTransaction => return TryAnotherConnection,
             Self::UnreadableRow(_) => return Ours,
+            // Another connection would need the same password.
+            Self::Secret(SecretError::Unavailable { .. })
+            | Self::Token(TokenError::Unavailable(_)) => return Later,
+            Self::Secret(SecretError::Refused { .. } | SecretError::Malformed(_))
+            | Self::Token(TokenError::Setup(_)) => return Ours,
             Self::Postgres(error) => error,
         };
         match error.code() {
@@ -75,6 +88,13 @@ impl DatabaseError {
         }
     }
 
+    /// Whether Postgres doesn't take the user's password; a token of IAM is one.
+    pub(super) fn is_of_the_password(&self) -> bool {
+        matches!(self, Self::Postgres(error) if error.code().is_some_and(|code| {
+            [SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION].contains(code)
+        }))
+    }
+
     /// Postgres's code, or a word for what has none.
     pub fn code(&self) -> &str {
         match self {
@@ -84,6 +104,8 @@ impl DatabaseError {
                 None => "connection_failed",
             },
             Self::UnreadableRow(_) => "unreadable_row",
+            Self::Secret(error) => error.code(),
+            Self::Token(_) => "no_token",
             Self::NoConnectionInTime => "no_connection_in_time",
             Self::NoAnswerInTime => "no_answer_in_time",
             Self::NoTransaction => "no_transaction",
@@ -113,10 +135,10 @@ impl DatabaseError {
     }
 }
 
-impl From<PoolError> for DatabaseError {
-    fn from(error: PoolError) -> Self {
+impl From<PoolError<DatabaseError>> for DatabaseError {
+    fn from(error: PoolError<DatabaseError>) -> Self {
         match error {
-            PoolError::Backend(error) => Self::Postgres(error),
+            PoolError::Backend(error) => error,
             PoolError::Timeout(_)
             | PoolError::Closed
             | PoolError::NoRuntimeSpecified

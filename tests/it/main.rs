@@ -11,6 +11,7 @@ mod command_line;
 mod commit;
 mod configuration;
 mod content;
+mod database_access;
 mod dead_letters;
 mod deadline;
 mod duplicates;

@@ -98,6 +98,17 @@ impl Database {
         Self { name, client }
     }
 
+    /// From now on the server asks the role for this password. Sessions that are open stay so.
+    pub async fn set_password(&self, password: &str) {
+        let set = format!(
+            "DO $do$ BEGIN CREATE ROLE asked_for_password; \
+             EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $do$; \
+             GRANT asked_for_password TO {name}; ALTER ROLE {name} PASSWORD $password${password}$password$",
+            name = self.name
+        );
+        self.execute(&set).await;
+    }
+
     /// Of its role, and of its schema.
     pub fn name(&self) -> &str {
         &self.name
@@ -361,7 +372,7 @@ pub fn server_port() -> u16 {
 }
 
 /// One database for each run, so that a server may serve several.
-fn shared_name() -> String {
+pub fn shared_name() -> String {
     format!("onemail_{}", std::process::id())
 }
 

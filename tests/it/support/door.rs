@@ -88,8 +88,8 @@ async fn receive(
     client.shutdown().await
 }
 
-/// <https://www.postgresql.org/docs/current/protocol-error-fields.html>
-fn error(code: &str) -> Vec<u8> {
+/// What the server says to whom it doesn't let in: <https://www.postgresql.org/docs/current/protocol-error-fields.html>.
+pub fn error(code: &str) -> Vec<u8> {
     let mut fields = Vec::new();
     for (kind, value) in [
         (b'S', "FATAL"),
