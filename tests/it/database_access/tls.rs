@@ -1,10 +1,12 @@
 //! What each `sslmode` takes and refuses, on a real server that shows each kind of certificate.
 
+use serde_json::json;
 use tokio_postgres::Client;
 
 use crate::support::by_hand::{self, Run};
 use crate::support::certificate::{Authority, Certificate, Dates, Folder, self_signed};
 use crate::support::environment::Environment;
+use crate::support::secrets_manager::{ARN, SecretsManager};
 use crate::support::tls_server::TlsServer;
 
 /// The name by which the server is asked for; it is found at 127.0.0.1.
@@ -143,6 +145,44 @@ async fn the_environment_says_what_the_url_leaves_open() {
         let environment = environment.with("DATABASE_URL", &url(&server, "sslmode=disable"));
         let run = by_hand::run(&environment, &["migrate", "-"], "{}").await;
         assert!(run.success, "{run:?}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_password_of_a_secret_goes_to_a_server_that_has_proven_its_name_alone() {
+    const ADDRESS: &str = "127.0.0.1";
+    let mut server = TlsServer::start().await;
+    let folder = Folder::new();
+    let ours = Authority::new("our root");
+    let create = "CREATE ROLE asked_for_password; CREATE ROLE worker SUPERUSER LOGIN PASSWORD 'p@ss'; \
+                  GRANT asked_for_password TO worker";
+    let created = server.administrator().await.batch_execute(create).await;
+    created.expect("the server is new");
+    let secrets = SecretsManager::start(&json!({
+        "username": "worker",
+        "password": "p@ss",
+        "host": ADDRESS,
+        "port": server.port(),
+        "dbname": "postgres",
+        "sslmode": "verify-full",
+        "sslrootcert": folder.write("root.pem", &ours.pem),
+    }))
+    .await;
+    let environment = Environment::migrate("")
+        .with("DATABASE_SECRET_ARN", ARN)
+        .with("AWS_ENDPOINT_URL_SECRETS_MANAGER", &secrets.url());
+
+    for (certified, refused) in [
+        (Some(ADDRESS), None),
+        (Some("127.0.0.2"), Some("not valid for name")),
+        (None, Some("server does not support TLS")),
+    ] {
+        let certificate = certified.map(|name| ours.certify(name, Dates::Now));
+        server.show(certificate.as_ref()).await;
+        let run = by_hand::run(&environment, &["migrate", "-"], "{}").await;
+        assert_eq!(run.success, refused.is_none(), "{certified:?}: {run:?}");
+        assert!(run.stderr.contains(refused.unwrap_or_default()), "{run:?}");
     }
     server.stop().await;
 }
