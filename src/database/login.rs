@@ -74,18 +74,22 @@ impl Logins {
 
     /// The one for the next connection.
     pub async fn next(&self) -> Result<Arc<Login>, DatabaseError> {
-        Ok(match self {
-            Self::Fixed(login) => Arc::clone(login),
-            Self::Secret(secret) => secret.login().await?,
-            Self::Tokens(tokens) => Arc::new(tokens.login().await?),
-        })
+        match self {
+            Self::Fixed(login) => Ok(Arc::clone(login)),
+            Self::Secret(secret) => secret.login().await.map_err(DatabaseError::Secret),
+            Self::Tokens(tokens) => match tokens.login().await {
+                Ok(login) => Ok(Arc::new(login)),
+                Err(error) => Err(DatabaseError::Token(error)),
+            },
+        }
     }
 
     /// Another than this one, whose password Postgres has refused; `None` if there is no other.
     pub async fn instead_of(&self, refused: &Login) -> Result<Option<Arc<Login>>, DatabaseError> {
         match self {
             Self::Secret(secret) => {
-                let login = secret.login_instead_of(refused).await?;
+                let login = secret.login_instead_of(refused).await;
+                let login = login.map_err(DatabaseError::Secret)?;
                 Ok((login.settings != refused.settings).then_some(login))
             }
             // The next connection gets another token anyway.

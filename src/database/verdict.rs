@@ -17,9 +17,9 @@ pub enum DatabaseError {
     UnreadableRow(#[source] tokio_postgres::Error),
     /// The password can't be had.
     #[error("DATABASE_SECRET_ARN: {0}")]
-    Secret(#[from] SecretError),
+    Secret(SecretError),
     #[error("DATABASE_IAM_AUTH: {0}")]
-    Token(#[from] TokenError),
+    Token(TokenError),
     #[error("no connection to Postgres in time")]
     NoConnectionInTime,
     #[error("no answer from Postgres in time")]

@@ -1,5 +1,6 @@
 //! What an error of Secrets Manager means: it passes, or it is our setup.
 
+use crate::support::by_hand;
 use crate::support::secrets_manager::Mood;
 
 use super::secret::Stage;
@@ -95,5 +96,8 @@ async fn a_process_without_credentials_says_so() {
 
     assert_eq!(line.field("reason"), "database_setup", "{}", line.text);
     assert_eq!(line.field("code"), "CredentialsNotLoaded", "{}", line.text);
+    let run = by_hand::run(&stage.environment, &["migrate", "-"], "{}").await;
+    let said = run.stderr.matches("CredentialsNotLoaded").count();
+    assert_eq!(said, 1, "{}", run.stderr);
     assert_eq!(stage.secrets.requests(), 0);
 }

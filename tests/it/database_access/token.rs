@@ -310,5 +310,6 @@ async fn a_process_without_credentials_says_so() {
 
     assert!(!run.success);
     assert!(run.stderr.contains("DATABASE_IAM_AUTH"), "{}", run.stderr);
-    assert!(run.stderr.contains("no AWS credentials"), "{}", run.stderr);
+    let said = run.stderr.matches("no AWS credentials").count();
+    assert_eq!(said, 1, "{}", run.stderr);
 }
