@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use deadpool::managed::{Manager, Metrics, RecycleError, RecycleResult};
-use tokio::task::JoinHandle;
+use deadpool_postgres::{ClientWrapper, ManagerConfig, RecyclingMethod};
 use tokio_postgres::Client;
 
 use super::login::{CONNECT_TIMEOUT, Login, Logins};
@@ -15,22 +15,10 @@ const TRUSTED_AFTER_REST: Duration = Duration::from_secs(1);
 /// For the answer of such a connection.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Not deadpool-postgres's manager: each connection may need another password, and to come by it can fail in ways
-/// that are no errors of Postgres.
+/// Has deadpool-postgres's manager open each connection, but with a login of its own: each may need another password,
+/// and to come by it can fail in ways that are no errors of Postgres.
 pub(super) struct Opener {
     logins: Logins,
-}
-
-/// A connection, and the task that serves it, which ends with it.
-pub(super) struct Session {
-    pub client: Client,
-    task: JoinHandle<()>,
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
 }
 
 impl Opener {
@@ -40,10 +28,10 @@ impl Opener {
 }
 
 impl Manager for Opener {
-    type Type = Session;
+    type Type = ClientWrapper;
     type Error = DatabaseError;
 
-    async fn create(&self) -> Result<Session, DatabaseError> {
+    async fn create(&self) -> Result<ClientWrapper, DatabaseError> {
         let login = self.logins.next().await?;
         match open(&login).await {
             Err(error) if error.is_of_the_password() => {
@@ -62,13 +50,11 @@ impl Manager for Opener {
 
     async fn recycle(
         &self,
-        session: &mut Session,
+        client: &mut ClientWrapper,
         metrics: &Metrics,
     ) -> RecycleResult<DatabaseError> {
         let rested = metrics.last_used();
-        if !session.client.is_closed()
-            && (rested < TRUSTED_AFTER_REST || answers(&session.client).await)
-        {
+        if !client.is_closed() && (rested < TRUSTED_AFTER_REST || answers(client).await) {
             Ok(())
         } else {
             Err(RecycleError::message("the connection died while it rested"))
@@ -76,28 +62,22 @@ impl Manager for Opener {
     }
 }
 
-async fn open(login: &Login) -> Result<Session, DatabaseError> {
-    let connecting = login.settings.connect(login.tls.clone());
-    let (client, connection) = tokio::time::timeout(CONNECT_TIMEOUT, connecting)
-        .await
-        .map_err(|_| DatabaseError::NoConnectionInTime)??;
-    let task = tokio::spawn(async move {
-        // Whoever uses the connection gets the error, too.
-        if let Err(error) = connection.await {
-            let error = DatabaseError::from(error);
-            tracing::debug!(
-                code = error.code(),
-                cause = error.cause(),
-                "a connection to Postgres ended"
-            );
-        }
-    });
-    Ok(Session { client, task })
+async fn open(login: &Login) -> Result<ClientWrapper, DatabaseError> {
+    let manager = deadpool_postgres::Manager::from_config(
+        login.settings.clone(),
+        login.tls.clone(),
+        ManagerConfig {
+            recycling_method: RecyclingMethod::Fast,
+        },
+    );
+    let opened = tokio::time::timeout(CONNECT_TIMEOUT, manager.create()).await;
+    Ok(opened.map_err(|_| DatabaseError::NoConnectionInTime)??)
 }
 
+/// No statement and no transaction: an answer to "are you there".
 async fn answers(client: &Client) -> bool {
     matches!(
-        tokio::time::timeout(CHECK_TIMEOUT, client.simple_query("")).await,
-        Ok(Ok(_))
+        tokio::time::timeout(CHECK_TIMEOUT, client.check_connection()).await,
+        Ok(Ok(()))
     )
 }

@@ -92,13 +92,11 @@ pub struct Connection(Option<Object<Opener>>);
 
 impl Connection {
     pub fn client(&self) -> &Client {
-        let session = self.0.as_ref();
-        &session.expect("only `rest` and `drop` take it").client
+        self.0.as_ref().expect("only `rest` and `drop` take it")
     }
 
     pub fn client_mut(&mut self) -> &mut Client {
-        let session = self.0.as_mut();
-        &mut session.expect("only `rest` and `drop` take it").client
+        self.0.as_mut().expect("only `rest` and `drop` take it")
     }
 
     /// Back to the pool: no transaction is open on it and nothing is underway.
