@@ -62,6 +62,11 @@ STEPS = [
     Step("cfn-lint", "cfn-lint", [str(BIN / "cfn-lint"), "template.yaml"]),
     Step("rust", "unit and integration tests, PostgreSQL 18", with_postgres("cargo", "test", "--no-fail-fast")),
     Step(
+        "lease",
+        "integration tests in lease mode, PostgreSQL 18",
+        with_postgres("env", "TEST_CLAIM_MODE=lease", "cargo", "test", "--no-fail-fast", "--test", "it"),
+    ),
+    Step(
         "postgres-15",
         "integration tests, the machine's own PostgreSQL",
         with_postgres("cargo", "test", "--no-fail-fast", "--test", "it", "--test", "emails", "--test", "crashes", system=True),

@@ -217,7 +217,9 @@ async fn a_silent_sqs_neither_changes_the_answer_nor_delays_it_past_the_deadline
 
     answer.assert_failed(&["unheard", "paused"]);
     assert!(!world.sqs.actions().is_empty(), "SQS was not asked");
-    world.database.assert_claims(&[("sent", "sent")]).await;
+    world
+        .assert_claims_and_doubts(&[("sent", "sent")], &["unheard"])
+        .await;
 }
 
 /// It waits for SES's word no longer than SQS can keep a message back.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::support::event::{Record, batch, interview};
 use crate::support::gate::Gate;
 use crate::support::lambda::Sandbox;
+use crate::support::mode::Mode;
 use crate::support::proxy::{End, Then};
 use crate::support::ses::Reply;
 use crate::support::world::World;
@@ -20,10 +21,10 @@ async fn assert_sent_and_claimed(world: &World, event_id: &str) {
     );
 }
 
-/// Sends one event while this happens to the commit; the record must not be reported.
+/// Sends one event while this happens to what settles it; the record must not be reported.
 async fn commit_while(then: Then) -> World {
     let (world, proxy) = World::start_with_proxy().await;
-    let at_the_commit = proxy.at("COMMIT", then);
+    let at_the_commit = proxy.at(Mode::of_this_run().settlement(), then);
 
     let running = world.sandbox.begin_within(
         batch([Record::new("m-1", &interview("left"))]),
@@ -69,7 +70,10 @@ async fn a_session_that_postgres_ended_during_the_send_is_made_good_on_another_c
         .sandbox
         .begin(batch([Record::new("m-1", &interview("left"))]));
     world.ses.received(1).await;
-    world.database.end_open_transactions().await;
+    match Mode::of_this_run() {
+        Mode::Transaction => world.database.end_open_transactions().await,
+        Mode::Lease => world.database.end_other_sessions().await,
+    }
     gate.open();
 
     running.answer().await.assert_none_failed();
@@ -126,7 +130,7 @@ async fn a_claim_that_cannot_be_written_until_the_deadline_counts_as_done_with_a
 
     running.answer().await.assert_none_failed();
     world.ses.assert_requests(1);
-    world.database.assert_claims(&[]).await;
+    world.assert_claims_and_doubts(&[], &["left"]).await;
     let is_error = |line: &crate::support::logs::Line| {
         line.level() == "ERROR" && line.field("event_id") == "left"
     };

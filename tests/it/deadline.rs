@@ -30,7 +30,7 @@ async fn a_record_is_not_started_when_too_little_time_is_left_to_finish_it() {
 }
 
 #[tokio::test]
-async fn while_ses_is_silent_the_answer_comes_before_the_deadline_and_no_claim_is_left() {
+async fn while_ses_is_silent_the_answer_comes_before_the_deadline_and_nothing_is_settled() {
     let world = World::start().await;
     world.ses.reply_to_event("unheard", Reply::silence());
 
@@ -45,7 +45,9 @@ async fn while_ses_is_silent_the_answer_comes_before_the_deadline_and_no_claim_i
 
     answer.assert_failed(&["m-1"]);
     world.ses.assert_requests(2);
-    world.database.assert_claims(&[("heard", "sent")]).await;
+    world
+        .assert_claims_and_doubts(&[("heard", "sent")], &["unheard"])
+        .await;
 }
 
 #[tokio::test]
@@ -152,7 +154,7 @@ async fn a_slow_answer_of_ses_is_waited_for_while_there_is_time() {
 
 #[tokio::test]
 async fn an_invocation_after_one_that_ran_out_of_time_starts_afresh() {
-    let world = World::start().await;
+    let world = World::start_with(|environment| environment.with("IN_DOUBT_WAIT", "0")).await;
     world.ses.reply_next(Reply::silence());
 
     let events = batch([Record::new("m-1", &interview("slow"))]);

@@ -9,6 +9,7 @@ use crate::support::event::{
     status_changed,
 };
 use crate::support::gate::Gate;
+use crate::support::mode::Mode;
 use crate::support::proxy::Then;
 use crate::support::ses::Reply;
 use crate::support::world::World;
@@ -128,7 +129,7 @@ async fn a_batch_full_of_one_event_is_one_email() {
 
 #[tokio::test]
 async fn two_workers_at_the_same_moment_send_one_email() {
-    let world = World::start().await;
+    let world = World::start_in(Mode::Transaction).await;
     let other = world.another_sandbox().await;
     let event = interview("contended");
     let gate = Gate::closed();
@@ -151,7 +152,7 @@ async fn two_workers_at_the_same_moment_send_one_email() {
 
 #[tokio::test]
 async fn when_the_first_of_two_workers_fails_the_one_that_waited_sends() {
-    let world = World::start().await;
+    let world = World::start_in(Mode::Transaction).await;
     let other = world.another_sandbox().await;
     let event = interview("contended");
     let gate = Gate::closed();
@@ -173,7 +174,7 @@ async fn when_the_first_of_two_workers_fails_the_one_that_waited_sends() {
 
 #[tokio::test]
 async fn a_worker_that_waits_for_another_in_vain_reports_its_record_before_the_deadline() {
-    let world = World::start().await;
+    let world = World::start_in(Mode::Transaction).await;
     let other = world.another_sandbox().await;
     let event = interview("contended");
     let gate = Gate::closed();
@@ -230,7 +231,7 @@ async fn a_crash_between_send_and_delete_sends_nothing_more() {
 async fn a_crash_after_postgres_committed_and_before_it_answered_sends_nothing_more() {
     let (world, proxy) = World::start_with_proxy().await;
     let event = interview("committed");
-    let committed = proxy.at("COMMIT", Then::SwallowReplies);
+    let committed = proxy.at(Mode::of_this_run().settlement(), Then::SwallowReplies);
 
     let _lost = world.sandbox.begin(batch([Record::new("m-1", &event)]));
     committed.happened().await;
@@ -248,7 +249,7 @@ async fn a_crash_after_postgres_committed_and_before_it_answered_sends_nothing_m
 
 #[tokio::test]
 async fn a_crash_before_the_send_leaves_the_key_free() {
-    let (world, proxy) = World::start_with_proxy().await;
+    let (world, proxy) = World::start_with_proxy_in(Mode::Transaction).await;
     let event = interview("claimed");
     let claimed = proxy.at(
         "INSERT INTO processed_events",
@@ -269,10 +270,10 @@ async fn a_crash_before_the_send_leaves_the_key_free() {
     world.database.assert_claims(&[("claimed", "sent")]).await;
 }
 
-/// The one gap of a claim and a send in one transaction: only SES knows that the email left.
+/// The one gap of transaction mode: only SES knows that the email left.
 #[tokio::test]
 async fn a_crash_between_acceptance_and_commit_leaves_the_key_free() {
-    let (world, proxy) = World::start_with_proxy().await;
+    let (world, proxy) = World::start_with_proxy_in(Mode::Transaction).await;
     let event = interview("gap");
     let about_to_commit = proxy.at("COMMIT", Then::Hold(Gate::closed()));
 

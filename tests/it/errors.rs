@@ -12,7 +12,7 @@ use crate::support::logs::Line;
 use crate::support::world::World;
 
 /// What became of a record, as its line tells it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ending<'a> {
     outcome: &'a str,
     level: &'a str,

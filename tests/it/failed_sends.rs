@@ -1,9 +1,10 @@
-//! A send that SES did not accept, or of which nobody learnt whether it did: no claim is left, and the retry sends.
+//! A send that SES did not accept, or of which nobody learnt whether it did: nothing is settled, and the retry sends.
 
 use crate::support::environment::NOWHERE;
 use crate::support::event::{Record, batch, interview};
 use crate::support::gate::Gate;
 use crate::support::lambda::Sandbox;
+use crate::support::mode::Mode;
 use crate::support::proxy::End;
 use crate::support::ses::Reply;
 use crate::support::world::World;
@@ -31,7 +32,7 @@ async fn a_failed_send_leaves_no_claim_and_the_retry_sends() {
 }
 
 #[tokio::test]
-async fn whatever_error_ses_answers_the_record_is_reported_and_no_claim_is_left() {
+async fn whatever_error_ses_answers_the_record_is_reported_and_nothing_is_settled() {
     let world = World::start().await;
     let errors = [
         (400, "AccountSuspendedException"),
@@ -74,7 +75,11 @@ async fn whatever_error_ses_answers_the_record_is_reported_and_no_claim_is_left(
             line.text
         );
     }
-    world.database.assert_claims(&[]).await;
+    let unknown = ["InternalServiceErrorException", "ServiceUnavailable"];
+    let unknown = unknown.map(|error_type| format!("refused-{error_type}"));
+    world
+        .assert_claims_and_doubts(&[], &unknown.each_ref().map(String::as_str))
+        .await;
 }
 
 #[tokio::test]
@@ -136,13 +141,16 @@ async fn a_send_of_unknown_outcome_is_one_request_and_the_record_is_reported() {
             Reply::accept_and_answer(504, ""),
         ),
     ];
+    let event_ids: Vec<String> = (0..replies.len())
+        .map(|number| format!("unknown-{number}"))
+        .collect();
     for (number, (what, reply)) in replies.into_iter().enumerate() {
-        let event_id = format!("unknown-{number}");
+        let event_id = &event_ids[number];
         world.ses.reply_next(reply);
 
         let answer = world
             .sandbox
-            .invoke(batch([Record::new("m-1", &interview(&event_id))]))
+            .invoke(batch([Record::new("m-1", &interview(event_id))]))
             .await;
 
         assert_eq!(answer.failed, ["m-1"], "{what}");
@@ -152,7 +160,8 @@ async fn a_send_of_unknown_outcome_is_one_request_and_the_record_is_reported() {
             "requests after: {what}"
         );
     }
-    world.database.assert_claims(&[]).await;
+    let unknown: Vec<&str> = event_ids.iter().map(String::as_str).collect();
+    world.assert_claims_and_doubts(&[], &unknown).await;
 }
 
 #[tokio::test]
@@ -171,7 +180,9 @@ async fn a_reply_that_was_lost_does_not_hinder_the_next_send() {
         .await
         .assert_none_failed();
 
-    world.database.assert_claims(&[("next", "sent")]).await;
+    world
+        .assert_claims_and_doubts(&[("next", "sent")], &["lost"])
+        .await;
 }
 
 #[tokio::test]
@@ -293,10 +304,10 @@ async fn two_rows_for_one_recipient_are_refused_before_the_send() {
     world.database.assert_claims(&[]).await;
 }
 
-/// Between two attempts at a throttled send: the key is free by then, and another worker may be sending.
+/// In transaction mode, between two attempts at a throttled send: the key is free by then, and another worker may be sending.
 #[tokio::test]
 async fn a_send_is_not_tried_again_without_its_claim() {
-    let (world, proxy) = World::start_with_proxy().await;
+    let (world, proxy) = World::start_with_proxy_in(Mode::Transaction).await;
     let throttled = Gate::closed();
     world.ses.reply_next(
         Reply::refuse(

@@ -12,6 +12,7 @@ use crate::support::environment::Environment;
 use crate::support::event::{Record, batch};
 use crate::support::lambda::Sandbox;
 use crate::support::logs::Line;
+use crate::support::mode::Mode;
 use crate::support::notification::record;
 use crate::support::proxy::Proxy;
 use crate::support::sqs::Sqs;
@@ -51,7 +52,11 @@ impl Listener {
 
     /// The same database, with a worker that sends.
     async fn with_worker() -> (World, Self) {
-        let world = World::start().await;
+        Self::with_worker_in(Mode::of_this_run()).await
+    }
+
+    async fn with_worker_in(mode: Mode) -> (World, Self) {
+        let world = World::start_in(mode).await;
         let listener = Self::on(world.database.another_handle().await, &world.database.url()).await;
         (world, listener)
     }

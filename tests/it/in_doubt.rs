@@ -1,10 +1,12 @@
-//! After a send of unknown outcome: the key is free, but SES is given the time to say what became of it.
+//! After a send of unknown outcome in transaction mode: the key is free, but SES is given the time to say what became
+//! of it.
 
 use serde_json::Value;
 
 use crate::support::environment::Environment;
 use crate::support::event::{Record, batch, interview};
 use crate::support::lambda::Sandbox;
+use crate::support::mode::Mode;
 use crate::support::notification;
 use crate::support::proxy::Then;
 use crate::support::ses::Reply;
@@ -17,8 +19,12 @@ fn message(message_id: &str, event_id: &str) -> Value {
 
 /// SES accepted the email for message `m-1` of the event `unclear`, and its reply was lost.
 async fn world_in_doubt(in_doubt_wait: &str) -> World {
-    let world =
-        World::start_with(|environment| environment.with("IN_DOUBT_WAIT", in_doubt_wait)).await;
+    let world = World::start_with(|environment| {
+        environment
+            .with("CLAIM_MODE", Mode::Transaction.name())
+            .with("IN_DOUBT_WAIT", in_doubt_wait)
+    })
+    .await;
     world.ses.reply_next(Reply::accept_without_reply());
     world
         .sandbox
@@ -238,7 +244,7 @@ async fn a_doubt_of_another_message_prolongs_the_wait_and_never_shortens_it() {
 /// SES's reply and the connection to Postgres are lost together, as in one fault of the network.
 #[tokio::test]
 async fn a_doubt_that_could_not_be_marked_is_marked_on_another_connection() {
-    let (world, proxy) = World::start_with_proxy().await;
+    let (world, proxy) = World::start_with_proxy_in(Mode::Transaction).await;
     world.ses.reply_next(Reply::accept_without_reply());
     let cut = proxy.at("sends_in_doubt AS mark", Then::Cut);
 

@@ -3,13 +3,18 @@
 
 use crate::support::event::{Record, batch, interview, status_changed};
 use crate::support::gate::Gate;
+use crate::support::mode::Mode;
 use crate::support::proxy::{Message, Proxy, Then};
 use crate::support::ses::Reply;
 use crate::support::world::World;
 
 /// A world whose connection to Postgres is open already, so that what follows is the record's own traffic.
 async fn warm_world() -> (World, Proxy) {
-    let (world, proxy) = World::start_with_proxy().await;
+    warm_world_in(Mode::of_this_run()).await
+}
+
+async fn warm_world_in(mode: Mode) -> (World, Proxy) {
+    let (world, proxy) = World::start_with_proxy_in(mode).await;
     world
         .sandbox
         .invoke(batch([Record::new("m-0", &interview("warm-up"))]))
@@ -33,7 +38,7 @@ fn position(statements: &[&str], text: &str) -> usize {
 
 #[tokio::test]
 async fn a_claim_and_its_recipient_cost_one_round_trip() {
-    let (world, proxy) = warm_world().await;
+    let (world, proxy) = warm_world_in(Mode::Transaction).await;
     let before = proxy.messages().len();
     let gate = Gate::closed();
     let _held = proxy.at("BEGIN", Then::HoldReplies(gate.clone()));
@@ -58,7 +63,7 @@ async fn a_claim_and_its_recipient_cost_one_round_trip() {
 
 #[tokio::test]
 async fn the_message_id_and_the_commit_cost_one_round_trip() {
-    let (world, proxy) = warm_world().await;
+    let (world, proxy) = warm_world_in(Mode::Transaction).await;
     let gate = Gate::closed();
     let ses_gate = Gate::closed();
     world.ses.reply_next(Reply::accept().after(&ses_gate));
@@ -79,7 +84,7 @@ async fn the_message_id_and_the_commit_cost_one_round_trip() {
 
 #[tokio::test]
 async fn the_limits_of_the_transaction_are_set_before_the_claim_and_only_for_it() {
-    let (world, proxy) = warm_world().await;
+    let (world, proxy) = warm_world_in(Mode::Transaction).await;
     drop(world);
 
     let messages = proxy.messages();
@@ -210,7 +215,7 @@ async fn a_batch_opens_no_more_connections_than_it_has_records_in_flight() {
 /// A ledger whose transactions are stricter by default must not turn a duplicate into an error.
 #[tokio::test]
 async fn a_stricter_default_isolation_changes_nothing() {
-    let world = World::start().await;
+    let world = World::start_in(Mode::Transaction).await;
     let strict = "ALTER ROLE CURRENT_USER SET default_transaction_isolation = 'serializable'";
     world.database.execute(strict).await;
     let workers = [world.another_sandbox().await, world.another_sandbox().await];

@@ -27,7 +27,7 @@ async fn a_silent_ses_leaves_the_outcome_open() {
     let line = world.sandbox.logs.outcome_of("silent").await;
     assert_eq!(Ending::of(&line), Ending::unknown("Timeout"));
     world.ses.assert_requests(1);
-    world.database.assert_claims(&[]).await;
+    world.assert_claims_and_doubts(&[], &["silent"]).await;
 }
 
 /// A worker whose way to SES is this.

@@ -3,6 +3,7 @@
 use crate::support::event::{Record, batch, interview, order_placed};
 use crate::support::gate::Gate;
 use crate::support::lambda::Running;
+use crate::support::mode::Mode;
 use crate::support::notification::{self, SAMPLES, about, record, sample, send};
 use crate::support::ses::Reply;
 use crate::support::world::World;
@@ -132,9 +133,9 @@ async fn only_a_send_completes_a_claim() {
     listener.database.assert_claims(&[]).await;
 }
 
-/// A worker in mid-send, and the batch in which SES's word on its email comes too soon.
+/// A worker in mid-send in transaction mode, and the batch in which SES's word on its email comes too soon.
 async fn worker_in_mid_send(gate: &Gate) -> (World, Listener, Running) {
-    let (world, listener) = Listener::with_worker().await;
+    let (world, listener) = Listener::with_worker_in(Mode::Transaction).await;
     world.ses.reply_next(Reply::accept().after(gate));
     let running = world
         .sandbox

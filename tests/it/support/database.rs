@@ -170,18 +170,24 @@ impl Database {
     /// Asserts that the ledger has exactly these keys with these outcomes, in the order of the keys.
     #[track_caller]
     pub fn assert_claims(&self, expected: &[(&str, &str)]) -> impl Future<Output = ()> {
-        let caller = std::panic::Location::caller();
-        async move {
-            let claims = self.claims().await;
-            let found: Vec<(&str, &str)> = claims
-                .iter()
-                .map(|claim| (claim.event_id.as_str(), claim.outcome.as_str()))
-                .collect();
-            assert!(
-                found == expected,
-                "{caller}: the ledger has {found:?}, not {expected:?}"
-            );
-        }
+        self.assert_claims_at(std::panic::Location::caller(), expected)
+    }
+
+    /// The same for an assertion that stands there.
+    pub async fn assert_claims_at(
+        &self,
+        caller: &'static std::panic::Location<'static>,
+        expected: &[(&str, &str)],
+    ) {
+        let claims = self.claims().await;
+        let found: Vec<(&str, &str)> = claims
+            .iter()
+            .map(|claim| (claim.event_id.as_str(), claim.outcome.as_str()))
+            .collect();
+        assert!(
+            found == expected,
+            "{caller}: the ledger has {found:?}, not {expected:?}"
+        );
     }
 
     /// A new application for "Backend Engineer" at Acme, and the new candidate who made it.

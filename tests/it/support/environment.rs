@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
+use super::mode::Mode;
 use super::ses::Ses;
 use super::sqs::Sqs;
 
@@ -11,11 +12,6 @@ pub const MAIL_FROM: &str = "Job Board <no-reply@example.com>";
 
 /// A port of this machine on which nobody listens.
 pub const NOWHERE: &str = "http://127.0.0.1:9";
-
-/// The mode of every test that doesn't say otherwise: the whole suite holds in both.
-pub fn claim_mode() -> String {
-    std::env::var("TEST_CLAIM_MODE").unwrap_or_else(|_| "transaction".to_owned())
-}
 
 #[derive(Clone, Debug)]
 pub struct Environment(BTreeMap<String, String>);
@@ -27,7 +23,7 @@ impl Environment {
             .with("DATABASE_URL", database_url)
             .with("MAIL_FROM", MAIL_FROM)
             .with("AWS_ENDPOINT_URL_SESV2", &ses.url())
-            .with("CLAIM_MODE", &claim_mode())
+            .with("CLAIM_MODE", Mode::of_this_run().name())
     }
 
     /// All that `feedback` needs.

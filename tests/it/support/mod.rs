@@ -13,6 +13,7 @@ pub mod http;
 pub mod lambda;
 pub mod logs;
 pub mod mail;
+pub mod mode;
 pub mod notification;
 pub mod patience;
 pub mod proxy;

@@ -3,6 +3,7 @@
 use super::database::{Database, server_port};
 use super::environment::Environment;
 use super::lambda::Sandbox;
+use super::mode::Mode;
 use super::proxy::Proxy;
 use super::ses::Ses;
 use super::sqs::Sqs;
@@ -32,12 +33,23 @@ impl World {
         Self::on(database, &url, change).await
     }
 
+    /// For what only one mode does.
+    pub async fn start_in(mode: Mode) -> Self {
+        Self::start_with(|environment| environment.with("CLAIM_MODE", mode.name())).await
+    }
+
     /// With a proxy between the function and Postgres.
     pub async fn start_with_proxy() -> (Self, Proxy) {
+        Self::start_with_proxy_in(Mode::of_this_run()).await
+    }
+
+    pub async fn start_with_proxy_in(mode: Mode) -> (Self, Proxy) {
         let database = Database::create().await;
         let proxy = Proxy::start(server_port()).await;
         let url = database.url_at(proxy.port());
-        let world = Self::on(database, &url, |environment, _| environment).await;
+        let in_mode =
+            |environment: Environment, _: &Sqs| environment.with("CLAIM_MODE", mode.name());
+        let world = Self::on(database, &url, in_mode).await;
         (world, proxy)
     }
 
@@ -62,5 +74,22 @@ impl World {
     /// Another worker on the same queue.
     pub async fn another_sandbox(&self) -> Sandbox {
         Sandbox::start(&self.environment).await
+    }
+
+    /// Asserts what the ledger says where some outcomes are unknown: transaction mode has freed their keys, and lease
+    /// mode keeps their rows `sending`.
+    #[track_caller]
+    pub fn assert_claims_and_doubts<'a>(
+        &self,
+        settled: &[(&'a str, &'a str)],
+        in_doubt: &[&'a str],
+    ) -> impl Future<Output = ()> {
+        let caller = std::panic::Location::caller();
+        let mut expected = settled.to_vec();
+        if self.environment.value("CLAIM_MODE") == Mode::Lease.name() {
+            expected.extend(in_doubt.iter().map(|event_id| (*event_id, "sending")));
+        }
+        expected.sort_unstable();
+        async move { self.database.assert_claims_at(caller, &expected).await }
     }
 }
