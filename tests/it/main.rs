@@ -22,6 +22,7 @@ mod feedback;
 mod fifo;
 mod frozen;
 mod in_doubt;
+mod lease;
 mod logs;
 mod metrics;
 mod migrate;

@@ -76,6 +76,12 @@ impl World {
         Sandbox::start(&self.environment).await
     }
 
+    /// Another worker on the same queue, perhaps in the other mode.
+    pub async fn sandbox_in(&self, mode: Mode) -> Sandbox {
+        let environment = self.environment.clone();
+        Sandbox::start(&environment.with("CLAIM_MODE", mode.name())).await
+    }
+
     /// Asserts what the ledger says where some outcomes are unknown: transaction mode has freed their keys, and lease
     /// mode keeps their rows `sending`.
     #[track_caller]
