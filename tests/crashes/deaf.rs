@@ -1,10 +1,11 @@
 //! The worker has died after SES accepted, and `feedback`, on which all now depends, dies too or loses its connection.
 
-use crate::stage::{Ending, Stage, Word};
+use crate::fate::Fate;
+use crate::stage::{Ending, InDoubt, Setting, Stage, Word};
 use crate::support::gate::Gate;
 use crate::support::proxy::Then;
 use crate::support::ses::Reply;
-use crate::table::{Expected, check};
+use crate::table::{Column, check};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Deafness {
@@ -70,8 +71,8 @@ impl Deafness {
         }
     }
 
-    async fn run(self, word: Word) -> Ending {
-        let mut stage = Stage::set(word).await;
+    async fn run(self, setting: Setting) -> Ending {
+        let mut stage = Stage::set(setting).await;
         stage.ses.reply_next(Reply::accept().after(&Gate::closed()));
         let _running = stage.begin().await;
         stage.ses.received(1).await;
@@ -107,14 +108,20 @@ impl Deafness {
 
 #[tokio::test]
 async fn a_crash_of_feedback_after_a_crash_of_the_worker_is_still_one_email() {
+    let column = |heading, setting| Column {
+        heading,
+        settings: vec![setting],
+    };
     check(
         "`feedback`, after the worker was killed between acceptance and commit",
+        &[
+            column("transaction mode", Setting::transaction(Word::InTime)),
+            // What `resend` would do comes after the wait, as here.
+            column("lease mode", Setting::lease(InDoubt::Hold, Word::InTime)),
+        ],
         Deafness::ALL.to_vec(),
         Deafness::name,
-        |_| Expected {
-            settled_by: "ses",
-            without_word: None,
-        },
+        |_, setting| Fate::Gap.ending(setting),
         Deafness::run,
     )
     .await;

@@ -1,11 +1,13 @@
 //! Nobody crashes, but a request, a reply or a connection is lost, at each step of the worker.
 
+use crate::fate::{self, Fate};
+use crate::moment::throttle;
 use crate::road;
-use crate::stage::{Ending, Stage, Word};
+use crate::stage::{Ending, Setting, Stage};
 use crate::support::gate::Gate;
 use crate::support::proxy::{End, Then};
 use crate::support::ses::Reply;
-use crate::table::{Expected, check};
+use crate::table::check;
 
 /// What is lost between the worker and Postgres.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +29,9 @@ struct AtPostgres {
     lost: Lost,
 }
 
-const STEPS: [(&str, &str); 6] = [
+type Step = (&'static str, &'static str);
+
+const IN_TRANSACTION: [Step; 6] = [
     ("user", "the startup message"),
     ("BEGIN", "begun the transaction"),
     ("INSERT INTO processed_events", "claimed the event"),
@@ -36,15 +40,23 @@ const STEPS: [(&str, &str); 6] = [
     ("COMMIT", "committed"),
 ];
 
+const UNDER_LEASE: [Step; 5] = [
+    ("user", "the startup message"),
+    ("INSERT INTO processed_events", "claimed the event"),
+    ("BEGIN", "begun the look-up"),
+    ("jobs_application", "looked up the recipient"),
+    ("settled.outcome", "settled the claim"),
+];
+
 impl AtPostgres {
-    fn all() -> Vec<Self> {
+    fn all(steps: &[Step]) -> Vec<Self> {
         let losses = [
             Lost::Request,
             Lost::Reply,
             Lost::RequestSilently,
             Lost::ReplySilently,
         ];
-        let cases = STEPS.iter().flat_map(|(statement, step)| {
+        let cases = steps.iter().flat_map(|(statement, step)| {
             losses.map(|lost| Self {
                 statement,
                 step,
@@ -90,8 +102,8 @@ impl AtPostgres {
         }
     }
 
-    async fn run(self, word: Word) -> Ending {
-        let mut stage = Stage::set(word).await;
+    async fn run(self, setting: Setting) -> Ending {
+        let mut stage = Stage::set(setting).await;
         let lost = stage.postgres.at(self.statement, self.then());
         let running = stage.begin().await;
         lost.happened().await;
@@ -109,10 +121,26 @@ impl AtPostgres {
 #[tokio::test]
 async fn whatever_is_lost_between_the_worker_and_postgres_is_one_email_with_and_without_ses_word() {
     check(
-        "between worker and Postgres",
-        AtPostgres::all(),
+        "between worker and Postgres, in transaction mode",
+        &fate::in_transactions(),
+        AtPostgres::all(&IN_TRANSACTION),
         AtPostgres::name,
-        |_| Expected::SAFE,
+        |_, setting| Fate::Safe.ending(setting),
+        AtPostgres::run,
+    )
+    .await;
+}
+
+/// And no claim is left that somebody would have to decide over.
+#[tokio::test]
+async fn whatever_is_lost_between_a_worker_under_a_lease_and_postgres_is_one_email_and_nothing_in_doubt()
+ {
+    check(
+        "between worker and Postgres, in lease mode",
+        &fate::whatever_is_said_under_leases(),
+        AtPostgres::all(&UNDER_LEASE),
+        AtPostgres::name,
+        |_, setting| Fate::Safe.ending(setting),
         AtPostgres::run,
     )
     .await;
@@ -167,22 +195,17 @@ impl Elsewhere {
         name.to_owned()
     }
 
-    fn expected(self) -> Expected {
+    fn fate(self) -> Fate {
         match self {
-            Self::HalfOfTheRequest
-            | Self::RequestUnaccepted
-            | Self::Throttled
-            | Self::AnswerToLambda => Expected::SAFE,
+            Self::Throttled | Self::AnswerToLambda => Fate::Safe,
+            // Which the worker can't know: it may have.
+            Self::HalfOfTheRequest | Self::RequestUnaccepted => Fate::Unsent,
             Self::Reply
             | Self::HalfOfTheReply
             | Self::ReplySilently
             | Self::FailedAfterAccepting
-            | Self::MessageId => Expected::GAP,
-            // Acknowledged, since the email left: nothing is there to send it again but another message.
-            Self::PostgresUntilTheDeadline => Expected {
-                settled_by: "ses",
-                without_word: Some((1, "nobody")),
-            },
+            | Self::MessageId => Fate::Gap,
+            Self::PostgresUntilTheDeadline => Fate::Acknowledged,
         }
     }
 
@@ -199,8 +222,8 @@ impl Elsewhere {
         }
     }
 
-    async fn run(self, word: Word) -> Ending {
-        let mut stage = Stage::set(word).await;
+    async fn run(self, setting: Setting) -> Ending {
+        let mut stage = Stage::set(setting).await;
         if let Some(reply) = self.reply() {
             stage.ses.reply_next(reply);
         }
@@ -208,12 +231,7 @@ impl Elsewhere {
             Self::HalfOfTheRequest => {
                 stage.road.stop_half_way(road::Then::Reset);
             }
-            Self::Throttled => {
-                for _ in 0..3 {
-                    let throttled = Reply::refuse(429, "TooManyRequestsException", "Slow down.");
-                    stage.ses.reply_next(throttled);
-                }
-            }
+            Self::Throttled => throttle(&stage),
             Self::AnswerToLambda => {
                 let running = stage.begin().await;
                 stage.lose_answer(running).await;
@@ -245,14 +263,26 @@ impl Elsewhere {
 }
 
 #[tokio::test]
-async fn whatever_is_lost_between_the_worker_and_ses_or_lambda_is_one_email_while_ses_tells_in_time()
+async fn whatever_is_lost_between_the_worker_and_ses_or_lambda_is_one_email_while_ses_tells_of_it_in_time()
  {
-    check(
-        "between worker and SES or Lambda",
-        Elsewhere::ALL.to_vec(),
-        Elsewhere::name,
-        Elsewhere::expected,
-        Elsewhere::run,
-    )
-    .await;
+    for (title, columns) in [
+        (
+            "between worker and SES or Lambda, in transaction mode",
+            fate::in_transactions(),
+        ),
+        (
+            "between worker and SES or Lambda, in lease mode",
+            fate::under_leases(),
+        ),
+    ] {
+        check(
+            title,
+            &columns,
+            Elsewhere::ALL.to_vec(),
+            Elsewhere::name,
+            |case, setting| case.fate().ending(setting),
+            Elsewhere::run,
+        )
+        .await;
+    }
 }

@@ -1,5 +1,5 @@
 //! Every crash is tried: the real worker is killed, or loses a reply, at each step of the walk of one event, and the
-//! queue then delivers again by SQS's rules. Each case tells how many emails left and what the ledger says of them.
+//! queue then delivers again by SQS's rules, to a worker in the same mode or in the other one. Each case tells how many emails left and what the ledger says of them.
 //!
 //! Postgres is real, behind a proxy; SES is a stand-in that tells of each email that it took, as a configuration set
 //! does, and the real `feedback` hears it. Only time is not real: whatever waits, a visibility timeout say, is over when
@@ -7,6 +7,8 @@
 
 mod crash;
 mod deaf;
+mod decision;
+mod fate;
 mod loss;
 mod moment;
 mod queue;

@@ -2,9 +2,10 @@
 //!
 //! Time passes only when nothing else is left to happen: it goes on to the moment at which the next message becomes
 //! visible on either queue. An invocation takes none. What Postgres does by its own clock goes along: what is in
-//! doubt, and the end of a session whose worker is gone without a word.
+//! doubt, the end of a lease, and the end of a session whose worker is gone without a word.
 
 mod ending;
+mod setting;
 
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use crate::support::ses::Ses;
 use crate::support::sqs::Sqs;
 
 pub use ending::Ending;
+pub use setting::{InDoubt, Mode, Setting, Word};
 
 pub const EVENT: &str = "the-event";
 
@@ -32,16 +34,6 @@ const FEEDBACK_VISIBILITY_TIMEOUT: u64 = 60;
 const IDLE_IN_TRANSACTION: u64 = 11;
 /// Enough for an invocation whose every wait is cut short, and short enough to wait for.
 const INVOCATION: Duration = Duration::from_secs(6);
-
-/// When SES tells of an email that it took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
-    /// After seconds, and twice.
-    InTime,
-    /// After the visibility timeout, by when the event was delivered again.
-    Late,
-    Never,
-}
 
 /// What was handed to a function that has not answered yet.
 pub struct Invocation {
@@ -71,7 +63,9 @@ pub struct Stage {
     /// Between `feedback` and Postgres.
     pub postgres_of_feedback: Proxy,
     sqs: Sqs,
-    word: Word,
+    setting: Setting,
+    /// Of the worker that comes next.
+    mode: Mode,
     events: Queue,
     event_ids: Vec<&'static str>,
     notifications: Queue,
@@ -85,7 +79,7 @@ pub struct Stage {
 
 impl Stage {
     /// The event is on its queue, and nobody has it.
-    pub async fn set(word: Word) -> Self {
+    pub async fn set(setting: Setting) -> Self {
         let database = Database::create().await;
         let ses = Ses::start().await;
         let port = ses
@@ -101,7 +95,8 @@ impl Stage {
             postgres: Proxy::start(server_port()).await,
             postgres_of_feedback: Proxy::start(server_port()).await,
             sqs: Sqs::start().await,
-            word,
+            setting,
+            mode: setting.first,
             events: Queue::new("events", VISIBILITY_TIMEOUT),
             event_ids: Vec::new(),
             notifications: Queue::new("notifications", FEEDBACK_VISIBILITY_TIMEOUT),
@@ -129,6 +124,9 @@ impl Stage {
         Environment::notify(&url, &self.ses)
             .with("AWS_ENDPOINT_URL_SESV2", &self.road.url())
             .with("AWS_ENDPOINT_URL_SQS", &self.sqs.url())
+            .with("DEAD_LETTER_QUEUE_URL", &self.sqs.queue_url("dead-letters"))
+            .with("CLAIM_MODE", self.mode.value())
+            .with("IN_DOUBT", self.setting.in_doubt.value())
     }
 
     /// The worker; after a crash, the next one.
@@ -167,6 +165,7 @@ impl Stage {
     pub async fn end(&mut self, invocation: Invocation) {
         let (ids, answer) = invocation.answer().await;
         self.events.answered(&ids, &answer, &self.sqs);
+        self.change_mode().await;
     }
 
     /// The worker's answer is on its way and never arrives.
@@ -174,6 +173,17 @@ impl Stage {
         let (_, answer) = invocation.answer().await;
         answer.assert_none_failed();
         self.events.unanswered(&self.sqs);
+        self.change_mode().await;
+    }
+
+    /// Whoever comes after the first invocation is in the mode that follows, as when that is changed in a deployment.
+    async fn change_mode(&mut self) {
+        if self.mode != self.setting.next {
+            self.mode = self.setting.next;
+            if let Some(worker) = self.worker.take() {
+                worker.kill().await;
+            }
+        }
     }
 
     /// The worker is gone, with whatever it was doing, and nobody tells SQS.
@@ -181,6 +191,7 @@ impl Stage {
         if let Some(worker) = self.worker.take() {
             worker.kill().await;
         }
+        self.mode = self.setting.next;
         self.events.unanswered(&self.sqs);
     }
 
@@ -214,7 +225,7 @@ impl Stage {
 
     /// SES tells of emails that it took and has not told of.
     fn tell(&mut self) {
-        let after = match self.word {
+        let after = match self.setting.word {
             Word::InTime => 2,
             Word::Late => VISIBILITY_TIMEOUT + 20,
             Word::Never => return,
@@ -251,11 +262,20 @@ impl Stage {
         panic!("after {MOST} invocations there are still messages on a queue");
     }
 
+    /// Lets time pass until the next delivery of an event.
+    pub async fn wait_for_delivery(&mut self) {
+        let next = self.events.next_at();
+        self.pass_time_until(next.expect("a message that comes back"))
+            .await;
+    }
+
     async fn pass_time_until(&mut self, next: Time) {
         let seconds = next.saturating_sub(self.now);
         self.now += seconds;
         let earlier = format!(
-            "UPDATE sends_in_doubt SET in_doubt_until = in_doubt_until - interval '{seconds} seconds'"
+            "UPDATE sends_in_doubt SET in_doubt_until = in_doubt_until - interval '{seconds} seconds'; \
+             UPDATE processed_events SET lease_until = lease_until - interval '{seconds} seconds' \
+              WHERE lease_until IS NOT NULL"
         );
         self.database.execute(&earlier).await;
         if self.now >= IDLE_IN_TRANSACTION {
