@@ -27,9 +27,10 @@ check: setup ## Run only formatting, clippy and unit tests: seconds, once built
 emails: setup ## Write each email's event.schema.json, and previews to target/emails
 	@$(POSTGRES) -- cargo run --quiet --example emails
 
-storm: setup ## Storm the dev binary: kills, cuts, restarts, SES errors (SECONDS=600 SEED= EVENTS=)
+storm: setup ## Storm the dev binary: kills, cuts, restarts, SES errors (MODE=lease SECONDS=600 SEED= EVENTS=)
+	@case '$(MODE)' in ''|transaction|lease|hold|mixed) ;; *) echo 'MODE is transaction, lease, hold or mixed; without it, each' >&2; exit 1;; esac
 	@STORM_SECONDS=$(or $(SECONDS),60) STORM_SEED=$(or $(SEED),$(shell date +%s)) STORM_EVENTS=$(EVENTS) \
-		cargo test --quiet --test storm
+		cargo test --quiet --test storm -- $(if $(MODE),$(MODE)::)
 
 figures: setup ## Measure the release binary: size, start, memory after 1,000 emails
 	@$(VENV) local/figures.py

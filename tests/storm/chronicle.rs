@@ -1,11 +1,14 @@
 //! What happened, as the stand-ins saw it: every claim, every email, every death, each with its time.
 
 mod gap;
+mod lease;
 mod story;
 
 use std::collections::HashMap;
 use std::sync::Mutex;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use lease::Lease;
 
 pub use gap::{SecondEmail, Way};
 
@@ -24,16 +27,19 @@ struct Book {
     restarts: Vec<(Instant, Instant)>,
 }
 
-/// A worker's insert of a key, as it passed the proxy on its way to Postgres.
+/// A worker's claim of a key, as it passed the proxy on its way to Postgres.
 #[derive(Clone, Debug)]
 struct Claim {
     key: String,
     worker: String,
     began: Instant,
     ended: Option<(Instant, End)>,
+    /// In lease mode.
+    lease: Option<Lease>,
 }
 
 /// How a claim ended, as Postgres answered.
+/// Under a lease: settled, left in doubt, or released.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum End {
     Committed,
@@ -68,6 +74,7 @@ impl Chronicle {
             worker: worker.to_owned(),
             began: Instant::now(),
             ended: None,
+            lease: None,
         });
         ClaimNumber(book.claims.len() - 1)
     }
@@ -127,8 +134,9 @@ impl Chronicle {
         emails
     }
 
-    pub fn second_emails(&self) -> Vec<SecondEmail> {
-        gap::second_emails(&self.book())
+    /// `in_doubt_wait`: for how long after a lease's end SES's word may settle its claim.
+    pub fn second_emails(&self, in_doubt_wait: Duration) -> Vec<SecondEmail> {
+        gap::second_emails(&self.book(), in_doubt_wait)
     }
 
     /// All that is known of a key, in the order of time, for whoever must find out how it came about.

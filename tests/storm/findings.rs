@@ -3,11 +3,12 @@
 mod ledger;
 mod letters;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::chronicle::{Chronicle, SecondEmail};
-use crate::onemail::Onemail;
-use crate::plan::Plan;
+use crate::modes::Modes;
+use crate::onemail::{IN_DOUBT_WAIT, Onemail};
+use crate::plan::{Event, Plan};
 use crate::postgres::Postgres;
 
 /// The message ids of emails, by key.
@@ -21,6 +22,12 @@ pub struct Findings {
     pub second_emails: Vec<SecondEmail>,
     /// In the dead-letter queue without a right to be there, or not there though they must.
     pub letters: Vec<String>,
+    /// Keys of events that may never have been sent, which the ledger and a dead letter say.
+    pub held: BTreeSet<String>,
+    /// Keys of such for which SES's word came after all.
+    pub held_then_sent: BTreeSet<String>,
+    /// Keys of events that can't be sent, as a dead letter says, whose claim could not be released.
+    pub left_sending: BTreeSet<String>,
     /// Rows that say neither sent, skipped nor withheld, or not what they must; keys that can't be claimed.
     pub stuck: Vec<String>,
     /// What SES said and the ledger doesn't know.
@@ -37,13 +44,21 @@ impl Findings {
         let plan = &*onemail.plan;
         let emails = onemail.chronicle.emails();
         let mut findings = Self {
-            lost: lost(plan, before),
-            second_emails: onemail.chronicle.second_emails(),
+            second_emails: onemail.chronicle.second_emails(IN_DOUBT_WAIT),
             ..Self::default()
         };
+        if plan.modes == Modes::Hold {
+            for second in &mut findings.second_emails {
+                second.excuse = Err("what is in doubt is held".to_owned());
+            }
+        }
         findings.check_strays(plan, before, &emails);
-        let rows = findings.check_ledger(plan, &emails, postgres).await;
+        let letters = letters::by_key(onemail);
+        let rows = findings
+            .check_ledger(plan, &emails, &letters, postgres)
+            .await;
         findings.check_letters(onemail, &rows);
+        findings.check_lost(plan, before);
         for (what, count) in onemail.tally.all() {
             let is_fault = ["fault:", "failed:", "workers that ended by themselves"]
                 .iter()
@@ -70,6 +85,14 @@ impl Findings {
         }
     }
 
+    fn check_lost(&mut self, plan: &Plan, emails: &Emails) {
+        let accounted_for =
+            |event: &Event| emails.contains_key(&event.key) || self.held.contains(&event.key);
+        let events = plan.events.iter().filter(|event| event.kind.is_emailed());
+        let lost = events.filter(|event| !accounted_for(event));
+        self.lost = lost.map(|event| event.key.clone()).collect();
+    }
+
     /// All that must make the test fail.
     pub fn complaints(&self, chronicle: &Chronicle) -> Vec<String> {
         let lost = self.lost.iter().map(|key| format!("lost: {key}"));
@@ -85,12 +108,4 @@ impl Findings {
             .chain(others.into_iter().flatten().cloned())
             .collect()
     }
-}
-
-fn lost(plan: &Plan, emails: &Emails) -> Vec<String> {
-    let events = plan.events.iter();
-    events
-        .filter(|event| event.kind.is_emailed() && !emails.contains_key(&event.key))
-        .map(|event| event.key.clone())
-        .collect()
 }

@@ -7,6 +7,7 @@ use fastrand::Rng;
 use serde_json::Value;
 
 use crate::dice::weighted;
+use crate::modes::Modes;
 use crate::plan::Plan;
 use crate::queue::Queue;
 use crate::support::mail::SendEmail;
@@ -39,7 +40,7 @@ impl Notifications {
             .plan
             .dice
             .roll("notification", &key, self.emails.count(&key));
-        let delay = delay(&mut rng);
+        let delay = delay(&mut rng, self.plan.modes);
         self.tally.count("notifications");
         if delay > LATE {
             self.tally.count("late notifications");
@@ -80,10 +81,12 @@ impl Notifications {
     }
 }
 
-fn delay(rng: &mut Rng) -> Duration {
+/// Some are later than a crashed worker's event is sent again: in lease mode, the lease and the wait after it.
+fn delay(rng: &mut Rng, modes: Modes) -> Duration {
+    let latest = if modes.have_leases() { 18.0 } else { 10.0 };
     let (least, most) = weighted(
         rng,
-        &[(80, (0.02, 0.3)), (12, (0.3, 1.5)), (8, (2.5, 10.0))],
+        &[(80, (0.02, 0.3)), (12, (0.3, 1.5)), (8, (2.5, latest))],
     );
     seconds(rng, least, most)
 }

@@ -21,14 +21,15 @@ use crate::tally::Tally;
 use crate::victims::Victims;
 use crate::workers::{self, Crew};
 
+/// A lease lasts for up to 13 seconds here: what comes back meets it in all its stages, alive, in doubt and over.
 pub const RULES: Rules = Rules {
     visibility_timeout: Duration::from_secs(10),
     // As in the template.
     max_receive_count: 10,
 };
-/// In seconds. What is said to come back after 22 of them, the least that the function asks for, does so here after
+/// What is said to come back after 22 of them, the least that the function asks for, does so here after
 /// more than two: SES's word has as long as this in both.
-const IN_DOUBT_WAIT: &str = "2";
+pub const IN_DOUBT_WAIT: Duration = Duration::from_secs(2);
 /// As in the template.
 const NOTIFIERS: usize = 5;
 const FEEDBACKERS: usize = 2;
@@ -80,15 +81,17 @@ impl Onemail {
         let notifier = {
             let sqs_url = sqs_url.clone();
             let dead_letters = sqs.dead_letter_queue_url();
+            let modes = plan.modes;
             move |worker: &str| {
-                Environment::migrate(&jobboard::url_at(port, worker))
+                let environment = Environment::migrate(&jobboard::url_at(port, worker))
                     .with("MAIL_FROM", MAIL_FROM)
                     .with("SES_CONFIGURATION_SET", "onemail")
                     .with("RECIPIENT_ALLOW_LIST", jobboard::ALLOW_LIST)
-                    .with("IN_DOUBT_WAIT", IN_DOUBT_WAIT)
+                    .with("IN_DOUBT_WAIT", &IN_DOUBT_WAIT.as_secs().to_string())
                     .with("DEAD_LETTER_QUEUE_URL", &dead_letters)
                     .with("AWS_ENDPOINT_URL_SESV2", &ses.url_of(worker))
-                    .with("AWS_ENDPOINT_URL_SQS", &sqs_url)
+                    .with("AWS_ENDPOINT_URL_SQS", &sqs_url);
+                modes.of_worker(worker, environment)
             }
         };
         let feedbacker = move |worker: &str| {

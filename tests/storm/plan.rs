@@ -9,12 +9,14 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use crate::dice::{Dice, weighted};
+use crate::modes::Modes;
 use crate::settings::Settings;
 
 pub use event::{Event, FIRST_ORDER, IMPOSSIBLE_APPLICATION, Kind, WITHHELD_APPLICATION};
 pub use weather::{Role, Weather};
 
 pub struct Plan {
+    pub modes: Modes,
     pub dice: Dice,
     pub length: Duration,
     pub events: Vec<Event>,
@@ -58,6 +60,7 @@ impl Plan {
             .map(|(number, event)| (event.key.clone(), number))
             .collect();
         Self {
+            modes: settings.modes,
             dice,
             length,
             events,

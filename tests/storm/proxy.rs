@@ -1,8 +1,9 @@
 //! A proxy before Postgres that tells the chronicle of every claim and its end, and strikes at the worst moments: when
-//! a claim or its commit is about to reach Postgres, and when Postgres has done it and the worker doesn't know yet.
+//! a claim or its settlement is about to reach Postgres, and when Postgres has done it and the worker doesn't know yet.
 
 mod connection;
 mod session;
+mod statement;
 mod strike;
 mod wire;
 

@@ -29,8 +29,9 @@ pub fn progress(start: Instant, what: &str) {
 pub fn forecast(settings: Settings, plan: &Plan) -> String {
     let sendable = plan.events.iter().filter(|event| event.kind.is_emailed());
     format!(
-        "storm: seed {}, {} binary, {} events ({} to be emailed) in {} messages over {} s, {} strokes of weather\n\
-         storm: to see it again: make storm SEED={} SECONDS={} EVENTS={}",
+        "storm: {}, seed {}, {} binary, {} events ({} to be emailed) in {} messages over {} s, {} strokes of weather\n\
+         storm: to see it again: make storm MODE={} SEED={} SECONDS={} EVENTS={}",
+        settings.modes.name(),
         settings.seed,
         if cfg!(debug_assertions) {
             "dev"
@@ -42,6 +43,7 @@ pub fn forecast(settings: Settings, plan: &Plan) -> String {
         plan.messages.len(),
         plan.length.as_secs(),
         plan.weather.len(),
+        settings.modes.name(),
         settings.seed,
         plan.length.as_secs(),
         plan.events.len(),
@@ -56,7 +58,8 @@ pub fn outcome(
     took: Duration,
 ) -> String {
     let mut text = format!(
-        "  seed {}, {:.0} s in all\n",
+        "  {}, seed {}, {:.0} s in all\n",
+        settings.modes.name(),
         settings.seed,
         took.as_secs_f64()
     );
@@ -105,6 +108,12 @@ fn figures(onemail: &Onemail, findings: &Findings, weather: &Tally) -> Vec<(Stri
             "  lines of feedback that tell of one",
             workers("feedback second_email"),
         ),
+        ("held and unsent", findings.held.len()),
+        (
+            "  held, and completed by SES's word",
+            findings.held_then_sent.len(),
+        ),
+        ("sending, with a dead letter", findings.left_sending.len()),
         ("stuck claims", findings.stuck.len()),
         (
             "claims completed by SES's word",

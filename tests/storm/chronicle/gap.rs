@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use super::lease::Lease;
 use super::{Book, Claim, Email, End};
 
 /// What befell an attempt between SES's acceptance and the commit of its claim.
@@ -24,21 +25,26 @@ pub struct SecondEmail {
 /// The book with its claims by key.
 struct Index<'a> {
     book: &'a Book,
+    in_doubt_wait: Duration,
     claims: HashMap<&'a str, Vec<&'a Claim>>,
 }
 
 impl<'a> Index<'a> {
-    fn of(book: &'a Book) -> Self {
+    fn of(book: &'a Book, in_doubt_wait: Duration) -> Self {
         let mut claims = HashMap::<&str, Vec<&Claim>>::new();
         for claim in &book.claims {
             claims.entry(&claim.key).or_default().push(claim);
         }
-        Self { book, claims }
+        Self {
+            book,
+            in_doubt_wait,
+            claims,
+        }
     }
 }
 
-pub(super) fn second_emails(book: &Book) -> Vec<SecondEmail> {
-    let index = Index::of(book);
+pub(super) fn second_emails(book: &Book, in_doubt_wait: Duration) -> Vec<SecondEmail> {
+    let index = Index::of(book, in_doubt_wait);
     let mut by_key = HashMap::<&str, Vec<&Email>>::new();
     for email in &book.emails {
         by_key.entry(&email.key).or_default().push(email);
@@ -57,7 +63,7 @@ pub(super) fn second_emails(book: &Book) -> Vec<SecondEmail> {
 }
 
 pub(super) fn untraced(book: &Book) -> Vec<String> {
-    let index = Index::of(book);
+    let index = Index::of(book, Duration::ZERO);
     let mut untraced = Vec::new();
     for email in &book.emails {
         if let Err(problem) = claim_of(&index, email) {
@@ -84,7 +90,7 @@ fn excuse(index: &Index<'_>, before: &[&Email], email: &Email) -> Result<Way, St
                 earlier.ses_message_id, email.ses_message_id
             ));
         }
-        way = match way_of(index, earlier) {
+        way = match way_of(index, earlier, email) {
             Err(_) if was_overtaken(index.book, claim, email)? => Ok(Way::ClaimLost),
             way => Ok(way?),
         };
@@ -113,13 +119,18 @@ fn was_overtaken(book: &Book, claim: &Claim, email: &Email) -> Result<bool, Stri
     Ok(true)
 }
 
-fn way_of(index: &Index<'_>, email: &Email) -> Result<Way, String> {
+fn way_of(index: &Index<'_>, email: &Email, next: &Email) -> Result<Way, String> {
     let claim = claim_of(index, email)?;
-    if let Some((_, End::Committed)) = claim.ended {
-        return Err(format!(
-            "the claim of {} was committed",
-            email.ses_message_id
-        ));
+    let id = &email.ses_message_id;
+    match claim.ended {
+        Some((_, End::Committed)) => return Err(format!("the claim of {id} was committed")),
+        Some((_, End::RolledBack)) if claim.lease.is_some() => {
+            return Err(format!("the claim of {id} was released"));
+        }
+        _ => {}
+    }
+    if let Some(lease) = &claim.lease {
+        was_waited_for(index, lease, email, next)?;
     }
     if email.reply_lost {
         return Ok(Way::ReplyLost);
@@ -131,13 +142,44 @@ fn way_of(index: &Index<'_>, email: &Email) -> Result<Way, String> {
         return Ok(Way::ClaimLost);
     }
     Err(format!(
-        "nothing befell the worker of {}, and its claim ended so: {:?}",
-        email.ses_message_id, claim.ended
+        "nothing befell the worker of {id}, and its claim ended so: {:?}",
+        claim.ended
     ))
 }
 
-/// By the network, or by a restart of Postgres; that Postgres ends a session for any other reason is no excuse.
+/// What a lease promises, and transaction mode doesn't: whoever comes next lets it run out, unless its worker told of
+/// the doubt itself, and then waits for SES's word.
+fn was_waited_for(
+    index: &Index<'_>,
+    lease: &Lease,
+    email: &Email,
+    next: &Email,
+) -> Result<(), String> {
+    let claim = claim_of(index, next)?;
+    let in_doubt = lease.doubted.map_or(lease.ends, |at| at.min(lease.ends));
+    let answered = claim.lease.as_ref().and_then(|lease| lease.answered);
+    let decided = answered.map_or(next.accepted, |(at, _)| at);
+    let early = (in_doubt + index.in_doubt_wait).saturating_duration_since(decided);
+    if early.is_zero() {
+        return Ok(());
+    }
+    Err(format!(
+        "the claim of {} came {} ms before SES's word of {} had had its time",
+        next.ses_message_id,
+        early.as_millis(),
+        email.ses_message_id
+    ))
+}
+
+/// By the network, or by a restart of Postgres; that Postgres ends a session for any other reason is no excuse. A
+/// lease is not lost; but its settlement may never get through.
 fn was_lost(book: &Book, claim: &Claim) -> bool {
+    if let Some(lease) = &claim.lease {
+        let mut restarts = book.restarts.iter();
+        return claim.ended.is_none()
+            && (lease.settling
+                || restarts.any(|(began, ended)| *ended >= claim.began && *began <= lease.ends));
+    }
     match claim.ended {
         Some((_, End::Lost)) => true,
         Some((at, End::EndedByPostgres)) => {
@@ -157,10 +199,15 @@ fn died_meanwhile(book: &Book, claim: &Claim) -> bool {
 
 /// The claim under which an email was sent: the worker's last one for its key before SES took it.
 fn claim_of<'a>(index: &Index<'a>, email: &Email) -> Result<&'a Claim, String> {
+    let id = &email.ses_message_id;
     let claims = index.claims.get(email.key.as_str());
     let mut claims = claims.into_iter().flatten().rev();
-    claims
+    let claim = claims
         .find(|claim| claim.worker == email.worker && claim.began <= email.accepted)
-        .copied()
-        .ok_or_else(|| format!("{} was sent without a claim", email.ses_message_id))
+        .ok_or_else(|| format!("{id} was sent without a claim"))?;
+    let answered = claim.lease.as_ref().and_then(|lease| lease.answered);
+    if answered.is_some_and(|(_, won)| !won) {
+        return Err(format!("{id} was sent although the claim was not won"));
+    }
+    Ok(claim)
 }

@@ -8,6 +8,17 @@ pub(super) fn tell(book: &Book, key: &str) -> String {
     let mut lines = Vec::new();
     for claim in book.claims.iter().filter(|claim| claim.key == key) {
         lines.push((claim.began, format!("{} claims", claim.worker)));
+        if let Some(lease) = &claim.lease {
+            if let Some((answered, won)) = lease.answered {
+                let end = lease.ends.saturating_duration_since(answered).as_secs_f64();
+                let won = if won { "wins" } else { "does not win" };
+                let line = format!("{} {won} a lease for {end:.3} s", claim.worker);
+                lines.push((answered, line));
+            }
+            if let Some(doubted) = lease.doubted {
+                lines.push((doubted, format!("{} tells of its doubt", claim.worker)));
+            }
+        }
         if let Some((ended, end)) = claim.ended {
             lines.push((ended, format!("{}: the claim ends, {end:?}", claim.worker)));
         }

@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use tokio_postgres::Client;
 
 use crate::jobboard::{self, DATABASE};
-use crate::plan::Plan;
+use crate::modes::Modes;
+use crate::plan::{Event, Plan};
 use crate::postgres::Postgres;
 
+use super::letters::Letters;
 use super::{Emails, Findings};
 
 /// What the ledger says of a key.
@@ -22,6 +24,7 @@ impl Findings {
         &mut self,
         plan: &Plan,
         emails: &Emails,
+        letters: &Letters,
         postgres: &Postgres,
     ) -> HashMap<String, Row> {
         let client = jobboard::connect(postgres, DATABASE).await;
@@ -29,7 +32,8 @@ impl Findings {
         for event in &plan.events {
             let row = rows.get(&event.key);
             let outcome = row.map(|row| row.outcome.as_str());
-            if outcome != event.kind.outcome() {
+            if !self.is_open(plan.modes, event, outcome, letters) && outcome != event.kind.outcome()
+            {
                 self.stuck.push(format!(
                     "the ledger says {outcome:?} of {}, which is {:?}",
                     event.key, event.kind
@@ -51,6 +55,32 @@ impl Findings {
         self.check_feedback(&client, emails).await;
         self.check_locks(&client, plan).await;
         rows
+    }
+
+    /// Whether the row is one that somebody must look at, as a dead letter says.
+    fn is_open(
+        &mut self,
+        modes: Modes,
+        event: &Event,
+        outcome: Option<&str>,
+        letters: &Letters,
+    ) -> bool {
+        let reasons = letters.get(&event.key);
+        let has_letter = |reason: &str| reasons.is_some_and(|reasons| reasons.contains(reason));
+        match outcome {
+            Some("unknown") if modes == Modes::Hold && has_letter("held") => {
+                self.held.insert(event.key.clone())
+            }
+            // It was refused, and its claim could not be released before the deadline.
+            Some("sending")
+                if modes.have_leases()
+                    && !event.kind.is_emailed()
+                    && event.kind.reason().is_some_and(has_letter) =>
+            {
+                self.left_sending.insert(event.key.clone())
+            }
+            _ => false,
+        }
     }
 
     async fn check_feedback(&mut self, client: &Client, emails: &Emails) {

@@ -2,21 +2,40 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::modes::Modes;
 use crate::onemail::Onemail;
 use crate::plan::{Kind, Message};
 
 use super::Findings;
 use super::ledger::Row;
 
+/// The reasons of the dead letters, by the key of their event.
+pub(super) type Letters = HashMap<String, BTreeSet<String>>;
+
+pub(super) fn by_key(onemail: &Onemail) -> Letters {
+    let mut letters = Letters::new();
+    for letter in onemail.events.dead_letters() {
+        let event = onemail.plan.event_of(&letter.message_id);
+        if let (Some(event), Some(reason)) = (event, letter.reason) {
+            letters.entry(event.key.clone()).or_default().insert(reason);
+        }
+    }
+    letters
+}
+
 impl Findings {
     pub(super) fn check_letters(&mut self, onemail: &Onemail, rows: &HashMap<String, Row>) {
         let plan = &*onemail.plan;
         let mut dead = BTreeSet::new();
         for letter in onemail.events.dead_letters() {
-            let expected = plan
-                .event_of(&letter.message_id)
-                .and_then(|event| event.kind.reason());
-            if letter.reason.is_none() || letter.reason.as_deref() != expected {
+            let event = plan.event_of(&letter.message_id);
+            let expected = event.and_then(|event| event.kind.reason());
+            if let Some(event) = event
+                && letter.reason.as_deref() == Some("held")
+                && plan.modes == Modes::Hold
+            {
+                self.check_held(&event.key, rows);
+            } else if letter.reason.is_none() || letter.reason.as_deref() != expected {
                 self.letters.push(format!(
                     "in the dead-letter queue, which is for {expected:?}: {letter:?}"
                 ));
@@ -39,6 +58,21 @@ impl Findings {
             }
         }
         self.check_reused_keys(onemail, &dead, rows);
+    }
+
+    /// What was held once is held still, unless SES told that it has the email.
+    fn check_held(&mut self, key: &str, rows: &HashMap<String, Row>) {
+        if self.held.contains(key) {
+            return;
+        }
+        let row = rows.get(key);
+        if row.is_some_and(|row| row.outcome == "sent" && row.settled_by == "ses") {
+            self.held_then_sent.insert(key.to_owned());
+        } else {
+            let outcome = row.map(|row| &row.outcome);
+            self.letters
+                .push(format!("{key} was held, and the ledger says {outcome:?}"));
+        }
     }
 
     /// One payload of a reused key is sent, the other must be in the dead-letter queue, in all its messages.

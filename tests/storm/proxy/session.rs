@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 use crate::chronicle::{ClaimNumber, End};
 
 use super::Shared;
+use super::statement::{Batch, Does, Statement};
 use super::strike::{How, Moment, Strike, When};
 use super::wire::{Message, STARTUP, Stream};
 
@@ -28,6 +29,8 @@ pub struct Session<'a> {
     /// The statement that was parsed last.
     sql: String,
     transaction: Option<Transaction>,
+    /// The statement of a batch that the next `Sync` ends.
+    batch: Option<Batch>,
     /// What is asked of Postgres and not answered, in its order. Postgres says once that it is ready before anything
     /// is asked.
     asked: VecDeque<Asked>,
@@ -58,6 +61,9 @@ enum Of {
 struct Asked {
     ends_transaction: bool,
     strike: Option<How>,
+    batch: Option<Batch>,
+    /// The rows that came back: the key, and whether it was won.
+    rows: Vec<(String, bool)>,
 }
 
 impl<'a> Session<'a> {
@@ -67,6 +73,7 @@ impl<'a> Session<'a> {
             worker: String::new(),
             sql: String::new(),
             transaction: None,
+            batch: None,
             asked: VecDeque::from([Asked::default()]),
             strike_when_done: None,
             completed: String::new(),
@@ -147,11 +154,13 @@ impl<'a> Session<'a> {
                 self.asked.push_back(Asked {
                     ends_transaction: matches!(sql, "COMMIT" | "ROLLBACK"),
                     strike: done(strike),
+                    ..Asked::default()
                 });
             }
             b'S' => self.asked.push_back(Asked {
-                ends_transaction: false,
                 strike: self.strike_when_done.take(),
+                batch: self.batch.take(),
+                ..Asked::default()
             }),
             _ => {}
         }
@@ -164,35 +173,78 @@ impl<'a> Session<'a> {
     }
 
     fn bind(&mut self, message: &Message) -> Option<Strike> {
-        let key = message.value(0).unwrap_or_default();
-        if self.sql.starts_with("INSERT INTO processed_events (") {
-            let claim = self.shared.chronicle.claim_begins(key, &self.worker);
-            self.transaction = Some(Transaction {
-                key: key.to_owned(),
-                of: Of::Worker {
-                    claim,
-                    in_doubt: false,
-                },
-            });
-            return self.shared.strike(Moment::Claim, key);
+        match Statement::read(&self.sql, message)? {
+            Statement::Claim { key } => {
+                let claim = self.shared.chronicle.claim_begins(&key, &self.worker);
+                let strike = self.shared.strike(Moment::Claim, &key);
+                self.transaction = Some(Transaction {
+                    key,
+                    of: Of::Worker {
+                        claim,
+                        in_doubt: false,
+                    },
+                });
+                strike
+            }
+            Statement::Unclaim => {
+                if let Some(Transaction {
+                    of: Of::Worker { in_doubt, .. },
+                    ..
+                }) = &mut self.transaction
+                {
+                    *in_doubt = true;
+                }
+                None
+            }
+            Statement::Told {
+                key,
+                ses_message_id,
+            } => {
+                let of = Of::Feedback { ses_message_id };
+                self.transaction = Some(Transaction { key, of });
+                None
+            }
+            Statement::OfBatch(batch) => {
+                let strike = self.batch_begins(&batch);
+                self.batch = Some(batch);
+                strike
+            }
         }
-        if self.sql.starts_with("INSERT INTO processed_events AS") && self.sql.contains("'ses'") {
-            self.transaction = Some(Transaction {
-                key: key.to_owned(),
-                of: Of::Feedback {
-                    ses_message_id: message.value(2).unwrap_or_default().to_owned(),
-                },
-            });
-        }
-        if self.sql.starts_with("DELETE FROM processed_events")
-            && let Some(Transaction {
-                of: Of::Worker { in_doubt, .. },
-                ..
-            }) = &mut self.transaction
-        {
-            *in_doubt = true;
-        }
-        None
+    }
+
+    fn batch_begins(&self, batch: &Batch) -> Option<Strike> {
+        /// Of the keys of a batch, whose strikes befall all of them.
+        const STRUCK_FOR: usize = 3;
+        let chronicle = &self.shared.chronicle;
+        let moment = match batch.does {
+            Does::Claim { lease } => {
+                chronicle.leases_begin(batch.attempt, &batch.keys, lease, &self.worker);
+                Moment::Claim
+            }
+            Does::Settle => {
+                chronicle.settlement_is_asked_for(batch.attempt, &batch.keys);
+                Moment::Commit
+            }
+            Does::LeaveInDoubt => {
+                chronicle.doubt_is_told(batch.attempt, &batch.keys);
+                Moment::Commit
+            }
+            Does::Release => Moment::Commit,
+        };
+        let mut strikes = batch.keys.iter().take(STRUCK_FOR);
+        strikes.find_map(|key| self.shared.strike(moment, key))
+    }
+
+    /// Each statement is committed by itself, so what came back is committed.
+    fn batch_ends(&self, batch: &Batch, rows: &[(String, bool)]) {
+        let chronicle = &self.shared.chronicle;
+        let end = match batch.does {
+            Does::Claim { .. } => return chronicle.leases_are_answered(batch.attempt, rows),
+            Does::Settle => End::Committed,
+            Does::Release => End::RolledBack,
+            Does::LeaveInDoubt => End::InDoubt,
+        };
+        chronicle.leases_end(batch.attempt, rows.iter().map(|(key, _)| key.as_str()), end);
     }
 
     fn strike_at_commit(&self) -> Option<Strike> {
@@ -215,10 +267,27 @@ impl<'a> Session<'a> {
                 self.completed.clear();
                 None
             }
+            b'D' => {
+                if let Some(asked) = self.asked.front_mut()
+                    && asked.batch.is_some()
+                {
+                    let mut columns = message.columns();
+                    let key = columns.next().unwrap_or_default();
+                    let won = columns.next() == Some(&[1]);
+                    let key = String::from_utf8_lossy(key).into_owned();
+                    asked.rows.push((key, won));
+                }
+                None
+            }
             b'Z' => {
                 let asked = self.asked.pop_front()?;
                 if asked.ends_transaction {
                     self.transaction_ended();
+                }
+                if let Some(batch) = &asked.batch
+                    && !self.completed.is_empty()
+                {
+                    self.batch_ends(batch, &asked.rows);
                 }
                 asked.strike
             }

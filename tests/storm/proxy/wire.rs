@@ -71,7 +71,26 @@ impl Message {
     }
 
     /// A text among the values of a `Bind`.
-    pub fn value(&self, number: usize) -> Option<&str> {
+    pub fn text(&self, number: usize) -> Option<&str> {
+        str::from_utf8(self.value(number)?).ok()
+    }
+
+    /// A number of eight bytes among them.
+    pub fn number(&self, number: usize) -> Option<[u8; 8]> {
+        self.value(number)?.try_into().ok()
+    }
+
+    /// An array of texts among them.
+    pub fn texts(&self, number: usize) -> Vec<String> {
+        // Dimensions, whether there are NULLs, the type of the elements; then length and lower bound of the dimension.
+        const HEADER: usize = 5 * 4;
+        let value = self.value(number).unwrap_or_default();
+        let elements = value.get(HEADER..).unwrap_or_default();
+        let texts = values(elements).map(|text| String::from_utf8_lossy(text).into_owned());
+        texts.collect()
+    }
+
+    fn value(&self, number: usize) -> Option<&[u8]> {
         let mut rest = self.body();
         for _ in ["portal", "statement"] {
             let end = rest.iter().position(|byte| *byte == 0)?;
@@ -79,19 +98,25 @@ impl Message {
         }
         let formats = take_u16(&mut rest)?;
         rest = rest.get(2 * usize::from(formats)..)?;
-        let values = take_u16(&mut rest)?;
-        for place in 0..usize::from(values) {
-            let (length, after) = rest.split_first_chunk::<4>()?;
-            // Less than nothing is NULL.
-            let length = usize::try_from(i32::from_be_bytes(*length)).unwrap_or(0);
-            let (value, after) = after.split_at_checked(length)?;
-            if place == number {
-                return str::from_utf8(value).ok();
-            }
-            rest = after;
-        }
-        None
+        take_u16(&mut rest)?;
+        values(rest).nth(number)
     }
+
+    /// The columns of a `DataRow`.
+    pub fn columns(&self) -> impl Iterator<Item = &[u8]> {
+        values(self.body().get(2..).unwrap_or_default())
+    }
+}
+
+/// Each comes after its length; less than nothing is NULL.
+fn values(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (length, rest) = bytes.split_first_chunk::<4>()?;
+        let length = usize::try_from(i32::from_be_bytes(*length)).unwrap_or(0);
+        let (value, rest) = rest.split_at_checked(length)?;
+        bytes = rest;
+        Some(value)
+    })
 }
 
 fn take_u16(bytes: &mut &[u8]) -> Option<u16> {
