@@ -71,9 +71,19 @@ async fn when_the_first_of_two_workers_fails_the_second_message_sends_when_it_co
 /// Keys are taken in one order, whatever the order of the records.
 #[tokio::test]
 async fn two_batches_with_the_same_keys_in_opposite_order_never_deadlock() {
-    const ROUNDS: usize = 40;
+    const ROUNDS: usize = 20;
     let world = start().await;
     let other = world.another_sandbox().await;
+    // Each key takes a while, so that the two meet halfway; a deadlock is found before anybody gives up; and no plan
+    // happens to sort the keys by itself.
+    let slow = "CREATE FUNCTION dwell() RETURNS trigger LANGUAGE plpgsql AS $$
+                BEGIN PERFORM pg_sleep(0.002); RETURN NEW; END $$;
+                CREATE TRIGGER dwell BEFORE INSERT ON processed_events
+                    FOR EACH ROW EXECUTE FUNCTION dwell();
+                ALTER ROLE CURRENT_USER SET deadlock_timeout = '50ms';
+                ALTER ROLE CURRENT_USER SET enable_mergejoin = off;
+                ALTER ROLE CURRENT_USER SET enable_hashjoin = off";
+    world.database.execute(slow).await;
 
     for round in 0..ROUNDS {
         let names: Vec<String> = (0..10).map(|key| format!("r{round}-{key}")).collect();
@@ -95,6 +105,6 @@ async fn two_batches_with_the_same_keys_in_opposite_order_never_deadlock() {
     assert!(claims.iter().all(|claim| claim.outcome == "sent"));
     for sandbox in [&world.sandbox, &other] {
         let log = sandbox.logs.text();
-        assert!(!log.contains("40P01") && !log.contains("55P03"), "{log}");
+        assert!(!log.contains("40P01"), "{log}");
     }
 }

@@ -53,12 +53,23 @@ async fn lease_mode_heeds_a_mark_that_transaction_mode_left_before() {
         .await
         .assert_failed(&["m-1"]);
 
+    // It is only read: nothing is claimed that would have to be given back.
+    let untouched = "CREATE FUNCTION touch() RETURNS trigger LANGUAGE plpgsql AS $$
+                     BEGIN RAISE EXCEPTION 'touched' USING ERRCODE = '42501'; END $$;
+                     CREATE TRIGGER touch BEFORE INSERT ON processed_events
+                         FOR EACH ROW WHEN (NEW.event_id = 'unclear') EXECUTE FUNCTION touch()";
+    world.database.execute(untouched).await;
+
     other
         .invoke(batch([message("m-2", "unclear"), named("clear")]))
         .await
         .assert_failed(&["m-2"]);
 
     assert_ending(&ending(&other, "m-2").await, IN_DOUBT);
+    world
+        .database
+        .execute("DROP TRIGGER touch ON processed_events")
+        .await;
     let delay = delay_of(&world, "m-2");
     assert!((110.0..=120.0).contains(&delay), "{delay} s");
     world.database.assert_claims(&[("clear", "sent")]).await;

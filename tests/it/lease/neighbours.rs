@@ -6,8 +6,9 @@ use crate::support::world::World;
 
 use super::{IN_PROGRESS, assert_ending, ending, named, start};
 
-fn neighbours() -> Vec<Record> {
-    ["a", "z"].map(named).to_vec()
+/// The event among others, before and behind it.
+fn among_others(event: Record) -> [Record; 3] {
+    [named("a"), event, named("z")]
 }
 
 /// A job board on which every look-up of an order meets this condition.
@@ -28,7 +29,7 @@ async fn an_event_whose_query_fails_is_alone_in_it() {
 
     world
         .sandbox
-        .invoke(batch(neighbours().into_iter().chain([order])))
+        .invoke(batch(among_others(order)))
         .await
         .assert_failed(&["order"]);
 
@@ -51,7 +52,7 @@ async fn an_event_whose_query_needs_our_setup_is_alone_in_it() {
 
     world
         .sandbox
-        .invoke(batch(neighbours().into_iter().chain([order])))
+        .invoke(batch(among_others(order)))
         .await
         .assert_failed(&["order"]);
 
@@ -74,7 +75,7 @@ async fn an_event_whose_key_postgres_does_not_take_is_alone_in_it() {
 
     world
         .sandbox
-        .invoke(batch(neighbours().into_iter().chain([named("m")])))
+        .invoke(batch(among_others(named("m"))))
         .await
         .assert_failed(&["m"]);
 
@@ -96,7 +97,7 @@ async fn a_key_that_a_neighbours_transaction_holds_is_in_progress_and_the_others
 
     world
         .sandbox
-        .invoke(batch(neighbours().into_iter().chain([named("m")])))
+        .invoke(batch(among_others(named("m"))))
         .await
         .assert_failed(&["m"]);
 
