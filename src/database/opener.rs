@@ -32,10 +32,11 @@ impl Manager for Opener {
     type Error = DatabaseError;
 
     async fn create(&self) -> Result<ClientWrapper, DatabaseError> {
-        let login = self.logins.next().await?;
+        // On the heap, with all that it may take to ask AWS: every claim and every settlement holds such a future.
+        let login = Box::pin(self.logins.next()).await?;
         match open(&login).await {
             Err(error) if error.is_of_the_password() => {
-                let Some(other) = self.logins.instead_of(&login).await? else {
+                let Some(other) = Box::pin(self.logins.instead_of(&login)).await? else {
                     return Err(error);
                 };
                 tracing::info!(

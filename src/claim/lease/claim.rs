@@ -45,6 +45,9 @@ pub struct Terms {
     pub lock_alone: Duration,
 }
 
+/// By a neighbour of whom no more is known.
+const IN_PROGRESS: LeaseClaim = LeaseClaim::Lost(Standing::InProgress(Duration::ZERO));
+
 /// Claims the keys of the batch, each of which must be in it once. Their claims come back in the same order. Doing it
 /// again with the same attempt, because the answer was lost, finds what was won before.
 ///
@@ -58,9 +61,12 @@ pub async fn claim_all(
     let claims = match claim_some(&connection, candidates, terms, terms.lock).await {
         // A neighbour has one of the keys for longer, or Postgres doesn't take one of them: the others shall not
         // suffer for it.
-        Err(error) if error.verdict() != DatabaseVerdict::TryAnotherConnection => {
+        Err(error)
+            if candidates.len() > 1 && error.verdict() != DatabaseVerdict::TryAnotherConnection =>
+        {
             vec![None; candidates.len()]
         }
+        Err(error) if error.is_lock_timeout() => vec![Some(IN_PROGRESS)],
         claims => claims?,
     };
     let mut of_each = Vec::with_capacity(candidates.len());
@@ -83,14 +89,13 @@ async fn claim_alone(
     candidate: Candidate<'_>,
     terms: Terms,
 ) -> Result<Result<LeaseClaim, DatabaseError>, DatabaseError> {
-    let in_progress = LeaseClaim::Lost(Standing::InProgress(Duration::ZERO));
     match claim_some(connection, &[candidate], terms, terms.lock_alone).await {
         Ok(claims) => Ok(Ok(claims
             .into_iter()
             .next()
             .flatten()
-            .unwrap_or(in_progress))),
-        Err(error) if error.is_lock_timeout() => Ok(Ok(in_progress)),
+            .unwrap_or(IN_PROGRESS))),
+        Err(error) if error.is_lock_timeout() => Ok(Ok(IN_PROGRESS)),
         Err(error) if error.verdict() == DatabaseVerdict::TryAnotherConnection => Err(error),
         Err(error) => Ok(Err(error)),
     }
