@@ -59,15 +59,17 @@ pub async fn claim_all(
     terms: Terms,
 ) -> Result<Vec<Result<LeaseClaim, DatabaseError>>, DatabaseError> {
     let claims = match claim_some(&connection, candidates, terms, terms.lock).await {
+        Ok(claims) => claims,
+        Err(error) if error.verdict() == DatabaseVerdict::TryAnotherConnection => {
+            return Err(error);
+        }
+        Err(error) if candidates.len() == 1 => {
+            connection.rest();
+            return Ok(vec![of_one(error)]);
+        }
         // A neighbour has one of the keys for longer, or Postgres doesn't take one of them: the others shall not
         // suffer for it.
-        Err(error)
-            if candidates.len() > 1 && error.verdict() != DatabaseVerdict::TryAnotherConnection =>
-        {
-            vec![None; candidates.len()]
-        }
-        Err(error) if error.is_lock_timeout() => vec![Some(IN_PROGRESS)],
-        claims => claims?,
+        Err(_) => vec![None; candidates.len()],
     };
     let mut of_each = Vec::with_capacity(candidates.len());
     for (candidate, claim) in candidates.iter().zip(claims) {
@@ -95,9 +97,17 @@ async fn claim_alone(
             .next()
             .flatten()
             .unwrap_or(IN_PROGRESS))),
-        Err(error) if error.is_lock_timeout() => Ok(Ok(IN_PROGRESS)),
         Err(error) if error.verdict() == DatabaseVerdict::TryAnotherConnection => Err(error),
-        Err(error) => Ok(Err(error)),
+        Err(error) => Ok(of_one(error)),
+    }
+}
+
+/// What the error says of the only event of its statement.
+fn of_one(error: DatabaseError) -> Result<LeaseClaim, DatabaseError> {
+    if error.is_lock_timeout() {
+        Ok(IN_PROGRESS)
+    } else {
+        Err(error)
     }
 }
 

@@ -199,7 +199,9 @@ async fn a_user_with_reserved_characters_is_encoded_in_the_token_and_not_at_post
 #[tokio::test]
 async fn each_new_connection_has_a_token_of_its_own() {
     let stage = Stage::start(HOST).await;
-    let sandbox = Sandbox::start(&stage.environment).await;
+    // For three connections at once.
+    let environment = stage.environment.clone().with("CLAIM_MODE", "transaction");
+    let sandbox = Sandbox::start(&environment).await;
     let gate = Gate::closed();
     stage.ses.reply_always(Reply::accept().after(&gate));
     let records = ["a", "b", "c"].map(|id| Record::new(&format!("m-{id}"), &interview(id)));

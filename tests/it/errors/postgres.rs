@@ -74,15 +74,6 @@ async fn invoke_each(world: &World, codes: &[&str]) -> Vec<String> {
     failed
 }
 
-/// Claims of an event for which another connection is no cure: lease mode claims it once with its batch and once by
-/// itself, since the error may be a neighbour's.
-fn tries_on_one_connection() -> i64 {
-    match Mode::of_this_run() {
-        Mode::Transaction => 1,
-        Mode::Lease => 2,
-    }
-}
-
 async fn tries_of(world: &World, code: &str) -> i64 {
     let query = format!("SELECT last_value FROM tries_{}", code.to_lowercase());
     world.database.query(&query, &[]).await[0].get(0)
@@ -136,10 +127,7 @@ async fn what_passes_with_time_is_reported_without_another_connection() {
         "XX000", // an internal error
         "P0001", // what a trigger raises
     ];
-    assert_codes(&codes, tries_on_one_connection(), |code| {
-        Ending::try_again("database", code)
-    })
-    .await;
+    assert_codes(&codes, 1, |code| Ending::try_again("database", code)).await;
 }
 
 /// A neighbour holds the key.
@@ -153,7 +141,7 @@ async fn a_lock_that_is_not_had_in_time_is_reported_without_another_connection()
             ..Ending::try_again("in_progress", "")
         },
     };
-    assert_codes(&["55P03"], tries_on_one_connection(), |_| ending).await;
+    assert_codes(&["55P03"], 1, |_| ending).await;
 }
 
 #[tokio::test]
@@ -166,10 +154,7 @@ async fn what_is_set_up_wrongly_is_an_error_without_another_connection() {
         "3D000", // no such database
         "42883", // no such function
     ];
-    let world = assert_codes(&codes, tries_on_one_connection(), |code| {
-        Ending::ours("database_setup", code)
-    })
-    .await;
+    let world = assert_codes(&codes, 1, |code| Ending::ours("database_setup", code)).await;
     assert_eq!(counts(&world).await, json!({ "SetupErrors": 1 }));
 }
 
@@ -182,10 +167,7 @@ async fn data_that_postgres_cannot_take_is_refused_without_another_connection_an
         "22P05", // a character that the encoding has not
         "22007", // no time
     ];
-    let world = assert_codes(&codes, tries_on_one_connection(), |code| {
-        Ending::never("impossible_data", code)
-    })
-    .await;
+    let world = assert_codes(&codes, 1, |code| Ending::never("impossible_data", code)).await;
     assert!(
         !world.sandbox.logs.text().contains('@'),
         "{}",
