@@ -4,12 +4,14 @@ mod login;
 mod opener;
 mod pool;
 mod roots;
+mod schema;
 mod secret;
 mod tls;
 mod token;
 mod verdict;
 
 pub use pool::{Connection, Connections};
+pub use schema::{NEEDED_VERSION, SchemaTooOld, look_at_schema};
 pub use secret::SecretError;
 pub use token::TokenError;
 pub use verdict::{DatabaseError, DatabaseVerdict};

@@ -3,19 +3,20 @@
 use serde_json::{Value, json};
 
 use crate::support::by_hand;
-use crate::support::database::Database;
+use crate::support::database::{Database, migrations};
 use crate::support::environment::Environment;
+use crate::support::event::{Record, batch, interview};
+use crate::support::gate::Gate;
 use crate::support::lambda::Sandbox;
-use crate::support::ses::Ses;
+use crate::support::ses::{Reply, Ses};
 
 /// Applies the migrations by hand, and gives the answer.
 async fn migrate(database: &Database) -> Value {
-    let run = by_hand::run(
-        &Environment::migrate(&database.url()),
-        &["migrate", "-"],
-        "{}",
-    )
-    .await;
+    migrate_by_url(database.url()).await
+}
+
+async fn migrate_by_url(url: String) -> Value {
+    let run = by_hand::run(&Environment::migrate(&url), &["migrate", "-"], "{}").await;
     assert!(run.success, "{run:?}");
     serde_json::from_str(&run.stdout).expect("the answer alone on standard output")
 }
@@ -175,7 +176,6 @@ async fn the_tables_are_in_the_schema_that_the_search_path_names_first() {
 
 #[tokio::test]
 async fn notify_without_a_schema_reports_its_records() {
-    use crate::support::event::{Record, batch, interview};
     let database = Database::create_empty().await;
     let ses = Ses::start().await;
     let sandbox = Sandbox::start(&Environment::notify(&database.url(), &ses)).await;
@@ -186,4 +186,121 @@ async fn notify_without_a_schema_reports_its_records() {
         .assert_failed(&["m-1"]);
 
     ses.assert_requests(0);
+}
+
+/// A migration in the middle of which something is in the way.
+#[tokio::test]
+async fn a_migration_that_fails_leaves_nothing_half_done_and_can_be_repeated() {
+    let database = Database::create_empty().await;
+    database
+        .execute("CREATE TABLE email_feedback (unlike int)")
+        .await;
+    let environment = Environment::migrate(&database.url());
+
+    let run = by_hand::run(&environment, &["migrate", "-"], "{}").await;
+
+    assert!(!run.success, "{run:?}");
+    assert!(run.stderr.contains("email_feedback"), "{}", run.stderr);
+    let made = "SELECT count(*) FROM pg_class \
+                WHERE relnamespace = current_schema::regnamespace AND relname LIKE 'processed_events%'";
+    assert_eq!(database.query(made, &[]).await[0].get::<_, i64>(0), 0);
+    let recorded = "SELECT count(*) FROM onemail_migrations";
+    assert_eq!(database.query(recorded, &[]).await[0].get::<_, i64>(0), 0);
+
+    database.execute("DROP TABLE email_feedback").await;
+    let answer = migrate(&database).await;
+    assert_eq!(applied(&answer), migrations().len(), "{answer}");
+}
+
+#[tokio::test]
+async fn an_older_binary_leaves_a_newer_schema_as_it_is() {
+    let database = Database::create_empty().await;
+    let version = migrate(&database).await["schema_version"].clone();
+    let newer = "ALTER TABLE processed_events ADD COLUMN added_later text; \
+                 INSERT INTO onemail_migrations SELECT max(version) + 1, 'later', max(applied_on), '7' \
+                   FROM onemail_migrations";
+    database.execute(newer).await;
+
+    let answer = migrate(&database).await;
+
+    let newer = version.as_u64().map(|version| version + 1);
+    assert_eq!(answer, json!({ "applied": [], "schema_version": newer }));
+    database
+        .query("SELECT added_later FROM processed_events", &[])
+        .await;
+}
+
+#[tokio::test]
+async fn a_newer_schema_without_a_migration_of_ours_is_refused() {
+    let database = Database::create_empty().await;
+    migrate(&database).await;
+    let other = "INSERT INTO onemail_migrations SELECT max(version) + 1, 'later', max(applied_on), '7' \
+                   FROM onemail_migrations; \
+                 DELETE FROM onemail_migrations WHERE version = 2";
+    database.execute(other).await;
+    let environment = Environment::migrate(&database.url());
+
+    let run = by_hand::run(&environment, &["migrate", "-"], "{}").await;
+
+    assert!(!run.success, "{run:?}");
+    assert!(run.stderr.contains("V2__"), "{}", run.stderr);
+}
+
+/// A ledger to which the last migration, one that wants a table for itself, is still to come; and a worker that was
+/// at work before.
+async fn worker_before_the_last_migration() -> (Database, Ses, Sandbox) {
+    let database = Database::create().await;
+    let ses = Ses::start().await;
+    let sandbox = Sandbox::start(&Environment::notify(&database.url(), &ses)).await;
+    let warm_up = batch([Record::new("m-0", &interview("warm-up"))]);
+    sandbox.invoke(warm_up).await.assert_none_failed();
+    let undone = "ALTER TABLE processed_events DROP COLUMN attempt, DROP COLUMN lease_until; \
+                  DELETE FROM onemail_migrations WHERE version = 3";
+    database.execute(undone).await;
+    (database, ses, sandbox)
+}
+
+#[tokio::test]
+async fn migrating_while_a_batch_is_worked_on_loses_nothing() {
+    let (database, ses, sandbox) = worker_before_the_last_migration().await;
+    let gate = Gate::closed();
+    ses.reply_to_event("event-0", Reply::accept().after(&gate));
+
+    let records = (0..30).map(|number| {
+        let event = interview(&format!("event-{number}"));
+        Record::new(&format!("m-{number}"), &event)
+    });
+    let working = sandbox.begin(batch(records));
+    ses.received(2).await;
+    let migrating = tokio::spawn(migrate_by_url(database.url()));
+    // It waits for the send that is underway.
+    database.somebody_blocked().await;
+    gate.open();
+
+    working.answer().await.assert_none_failed();
+    let migrated = migrating.await.expect("it doesn't panic");
+    assert_eq!(applied(&migrated), 1, "{migrated}");
+    ses.assert_emails(31);
+    assert_eq!(database.claims().await.len(), 31);
+}
+
+/// A session that somebody forgot must not stop every email for as long as a migration waits for it.
+#[tokio::test]
+async fn a_migration_that_waits_for_a_forgotten_transaction_lets_the_claims_pass() {
+    let (database, _ses, sandbox) = worker_before_the_last_migration().await;
+    let forgotten = database.neighbour().await;
+    let reads = "BEGIN; SELECT count(*) FROM processed_events";
+    forgotten.batch_execute(reads).await.expect("it is there");
+
+    let migrating = tokio::spawn(migrate_by_url(database.url()));
+    database.somebody_blocked().await;
+    let event = batch([Record::new("m-1", &interview("meanwhile"))]);
+    sandbox.invoke(event).await.assert_none_failed();
+    forgotten.batch_execute("COMMIT").await.expect("it is open");
+
+    let migrated = migrating.await.expect("it doesn't panic");
+    assert_eq!(applied(&migrated), 1, "{migrated}");
+    database
+        .assert_claims(&[("meanwhile", "sent"), ("warm-up", "sent")])
+        .await;
 }

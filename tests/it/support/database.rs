@@ -76,8 +76,13 @@ impl Database {
     /// A job board and an empty ledger.
     pub async fn create() -> Self {
         let database = Self::create_empty().await;
-        database.execute(shared().await).await;
+        database.fill().await;
         database
+    }
+
+    /// Makes the job board and the ledger in an empty schema.
+    pub async fn fill(&self) {
+        self.execute(shared().await).await;
     }
 
     /// A schema without a table.
@@ -245,6 +250,14 @@ impl Database {
             .await;
     }
 
+    /// Waits until a session of the function waits for a lock.
+    pub async fn somebody_blocked(&self) {
+        let blocked = "SELECT least(count(*), 1) FROM pg_stat_activity \
+                       WHERE usename = current_user AND wait_event_type = 'Lock'";
+        self.until("a session that waits for a lock", blocked, 1)
+            .await;
+    }
+
     /// Ends the function's sessions that are inside a transaction and wait for its next statement, as a failover or
     /// an administrator does; waits until they are gone.
     pub async fn end_open_transactions(&self) {
@@ -335,7 +348,7 @@ async fn shared() -> &'static str {
 }
 
 /// The migrations in the order of their versions.
-fn migrations() -> Vec<PathBuf> {
+pub fn migrations() -> Vec<PathBuf> {
     let version = |file: &PathBuf| -> u32 {
         let name = file.file_name().and_then(|name| name.to_str());
         let version = name.and_then(|name| name.strip_prefix('V')?.split_once("__"));
@@ -371,6 +384,15 @@ fn server() -> &'static Config {
         });
         url.parse().expect("a Postgres URL")
     })
+}
+
+/// A superuser's connection to this database, or to the server's own.
+pub async fn administrator(database: Option<&str>) -> Client {
+    let mut config = server().clone();
+    if let Some(database) = database {
+        config.dbname(database);
+    }
+    connect(&config).await
 }
 
 pub fn server_port() -> u16 {

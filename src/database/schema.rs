@@ -1,0 +1,124 @@
+//! Which version the database's schema has, told by what each migration left in it.
+//!
+//! The migrations' own table isn't asked: the worker's role needs no right to it, and what counts is what the
+//! statements will find. The catalog answers anybody, and looks along the same `search_path`.
+
+use tokio_postgres::types::Type;
+
+use super::pool::Connection;
+use super::verdict::DatabaseError;
+
+/// A column that a migration added. A migration that adds none can leave one that is good for nothing else.
+struct Trace {
+    version: i32,
+    table: &'static str,
+    column: &'static str,
+}
+
+/// One for each file of `migrations/`.
+const TRACES: [Trace; 3] = [
+    Trace {
+        version: 1,
+        table: "processed_events",
+        column: "payload_sha256",
+    },
+    Trace {
+        version: 2,
+        table: "sends_in_doubt",
+        column: "in_doubt_until",
+    },
+    Trace {
+        version: 3,
+        table: "processed_events",
+        column: "lease_until",
+    },
+];
+
+/// The version that this binary was built for. A newer one is as good: migrations only ever add.
+pub const NEEDED_VERSION: i32 = TRACES[TRACES.len() - 1].version;
+
+const FIRST_MISSING: &str = "\
+    SELECT trace.ordinality AS number,
+           current_user::text AS role,
+           array_to_string(current_schemas(false), ', ') AS schemas
+      FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS trace (relation, attribute, ordinality)
+     WHERE NOT EXISTS (
+           SELECT FROM pg_catalog.pg_attribute
+            WHERE attrelid = to_regclass(trace.relation)
+              AND attname = trace.attribute
+              AND NOT attisdropped)
+     ORDER BY trace.ordinality
+     LIMIT 1";
+
+/// For whoever operates this.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the database's schema has version {found}, and this onemail needs {NEEDED_VERSION}: invoke the migrate function{}",
+    self.or_a_missing_grant()
+)]
+pub struct SchemaTooOld {
+    /// 0 where there is no ledger at all.
+    pub found: i32,
+    role: String,
+    schemas: String,
+}
+
+impl SchemaTooOld {
+    /// A schema that a role may not use is one that it doesn't see.
+    fn or_a_missing_grant(&self) -> String {
+        let Self {
+            found,
+            role,
+            schemas,
+        } = self;
+        if *found > 0 {
+            return String::new();
+        }
+        format!(
+            "; if it was, the role `{role}` doesn't see the ledger in the schemas that its search_path names and it \
+             may use ({schemas})"
+        )
+    }
+}
+
+/// Looks in one statement whether all that this binary needs is there.
+///
+/// # Errors
+/// Postgres could not be asked, which says nothing of the schema.
+pub async fn look_at_schema(
+    connection: &Connection,
+) -> Result<Result<(), SchemaTooOld>, DatabaseError> {
+    let tables = TRACES.map(|trace| trace.table);
+    let columns = TRACES.map(|trace| trace.column);
+    let missing = connection
+        .client()
+        .query_typed(
+            FIRST_MISSING,
+            &[
+                (&tables.as_slice(), Type::TEXT_ARRAY),
+                (&columns.as_slice(), Type::TEXT_ARRAY),
+            ],
+        )
+        .await?;
+    let Some(missing) = missing.first() else {
+        return Ok(Ok(()));
+    };
+    let number = usize::try_from(missing.try_get::<_, i64>("number")?).unwrap_or_default();
+    let last_found = number.checked_sub(2).and_then(|index| TRACES.get(index));
+    Ok(Err(SchemaTooOld {
+        found: last_found.map_or(0, |trace| trace.version),
+        role: missing.try_get("role")?,
+        schemas: missing.try_get("schemas")?,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_migration_has_its_trace() {
+        let versions = TRACES.map(|trace| trace.version);
+        assert_eq!(versions.as_slice(), crate::migrate::versions());
+    }
+}
