@@ -64,6 +64,9 @@ SETTINGS = {
     "logging_collector": "off",
 }
 
+# For figures that the disk has a part in.
+DURABLE = {"fsync": "on", "full_page_writes": "on"}
+
 
 class PostgresError(RuntimeError):
     """The server can't be had, with the reason as a person would want to read it."""
@@ -364,10 +367,13 @@ def main() -> int:
     serve = actions.add_parser("serve", help="write the URL, and restart the server for each line `restart`")
     for action in (run, serve):
         action.add_argument("--system", action="store_true", help="the machine's own PostgreSQL, not the wheel's")
+        action.add_argument("--durable", action="store_true", help="wait for the disk, as in production")
     serve.add_argument("--tls", type=Path, metavar="DIRECTORY", help="where a certificate for the server may be")
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- command ...")
     arguments = parser.parse_args()
 
+    if arguments.durable:
+        SETTINGS.update(DURABLE)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
     try:

@@ -9,10 +9,11 @@
 //! 5. [`settle`]: SES's message id and the claim are committed, or the row is settled.
 //!
 //! [`notify`] walks each record of a batch through the five and answers SQS; [`feedback`] hears from SES what
-//! became of each email, and completes what a worker that died could not. What is promised, and why, is in
-//! `docs/guarantee.md`.
+//! became of each email, and completes what a worker that died could not; [`cleanup`] forgets what is old. What is
+//! promised, and why, is in `docs/guarantee.md`.
 
 pub mod claim;
+pub mod cleanup;
 pub mod clock;
 pub mod compose;
 pub mod config;

@@ -41,6 +41,8 @@ pub enum Count {
     /// A permanent bounce.
     Bounces,
     Complaints,
+    /// A row that was older than the retention.
+    Deleted,
 }
 
 impl Count {
@@ -61,13 +63,19 @@ impl Count {
             Self::SecondEmails => "SecondEmails",
             Self::Bounces => "Bounces",
             Self::Complaints => "Complaints",
+            Self::Deleted => "Deleted",
         }
     }
 }
 
 /// Counts one; without [`Metrics`], nothing happens.
 pub fn count(what: Count) {
-    metrics::counter!(what.name()).increment(1);
+    count_many(what, 1);
+}
+
+/// Counts so many.
+pub fn count_many(what: Count, many: u64) {
+    metrics::counter!(what.name()).increment(many);
 }
 
 /// Counts one, by itself and once more by its reason, which is one of a few words.

@@ -9,8 +9,9 @@ use aws_config::BehaviorVersion;
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::Value;
 
+use crate::cleanup::Cleanup;
 use crate::clock::Deadline;
-use crate::config::{DatabaseConfig, Env, NotifyConfig};
+use crate::config::{CleanupConfig, DatabaseConfig, Env, NotifyConfig};
 use crate::feedback::Feedback;
 use crate::function::Function;
 use crate::logging;
@@ -136,6 +137,7 @@ async fn aws() -> aws_config::SdkConfig {
 enum Worker {
     Notify(Box<Notifier>),
     Feedback(Box<Feedback>),
+    Cleanup(Cleanup),
     Migrate(Box<DatabaseConfig>),
 }
 
@@ -151,7 +153,7 @@ impl Worker {
                 Self::Feedback(Box::new(Feedback::new(&config, &aws().await)?))
             }
             Function::Migrate => Self::Migrate(Box::new(DatabaseConfig::read(env)?)),
-            Function::Cleanup => bail!("`{function}` is not built yet"),
+            Function::Cleanup => Self::Cleanup(Cleanup::new(&CleanupConfig::read(env)?)?),
         })
     }
 
@@ -168,6 +170,7 @@ impl Worker {
             Self::Feedback(feedback) => {
                 serde_json::to_value(feedback.handle(payload, deadline, request_id).await?)
             }
+            Self::Cleanup(cleanup) => serde_json::to_value(cleanup.handle(deadline).await?),
             Self::Migrate(config) => serde_json::to_value(migrate(config, deadline).await?),
         };
         answer.context("Failed to write the answer")

@@ -7,6 +7,7 @@ mod database;
 mod env;
 mod mail;
 mod recipients;
+mod retention;
 
 pub use claim::{ClaimConfig, ClaimMode, InDoubt};
 pub use database::{
@@ -15,6 +16,7 @@ pub use database::{
 pub use env::{ConfigError, Env};
 pub use mail::MailConfig;
 pub use recipients::RecipientPolicy;
+pub use retention::{CleanupConfig, LEAST_DAYS, Retention};
 
 /// All that `notify` needs.
 #[derive(Debug)]

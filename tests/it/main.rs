@@ -7,6 +7,7 @@
 mod addresses;
 mod backing_off;
 mod batch;
+mod cleanup;
 mod command_line;
 mod commit;
 mod configuration;
@@ -31,6 +32,7 @@ mod queue;
 mod recipients;
 mod request;
 mod round_trips;
+mod schema_version;
 mod send_rate;
 mod support;
 mod volume;

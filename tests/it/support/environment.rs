@@ -33,6 +33,11 @@ impl Environment {
             .with("AWS_ENDPOINT_URL_SQS", &sqs.url())
     }
 
+    /// All that `cleanup` needs.
+    pub fn cleanup(database_url: &str) -> Self {
+        Self::bare().with("DATABASE_URL", database_url)
+    }
+
     /// All that `migrate` needs.
     pub fn migrate(database_url: &str) -> Self {
         Self::bare().with("DATABASE_URL", database_url)
