@@ -31,6 +31,7 @@ mod overlooked;
 mod queue;
 mod recipients;
 mod request;
+mod roles;
 mod round_trips;
 mod schema_version;
 mod send_rate;
