@@ -42,7 +42,7 @@ pub(super) struct Sweep {
     size: Size,
     /// Rows changed so far.
     pub changed: u64,
-    /// The longest batch so far.
+    /// The longest batch so far, of those that were done.
     pub longest: Duration,
 }
 
@@ -51,6 +51,7 @@ struct Batch {
     more: bool,
     changed: u64,
     next: Option<String>,
+    took: Duration,
 }
 
 impl Task {
@@ -122,7 +123,6 @@ impl Sweep {
             })
             .await;
         let took = begun.elapsed();
-        self.longest = self.longest.max(took);
         let batch = match done {
             Ok(batch) => batch,
             Err(error) if took_too_long(&error) && self.size.shrink() => {
@@ -131,6 +131,7 @@ impl Sweep {
             Err(error) => return Err(error),
         };
         self.changed += batch.changed;
+        self.longest = self.longest.max(batch.took);
         if let Some(next) = batch.next {
             self.from = next;
         }
@@ -145,6 +146,7 @@ impl Sweep {
 
     /// In one round trip.
     async fn attempt(&self, connection: Connection) -> Result<Batch, DatabaseError> {
+        let started = Instant::now();
         let client = connection.client();
         let (begun, swept, committed) = join3(
             client.batch_execute(sql::BEGIN),
@@ -168,6 +170,7 @@ impl Sweep {
                 more: row.try_get("more")?,
                 changed: row.try_get::<_, i64>("changed")?.unsigned_abs(),
                 next: row.try_get("next")?,
+                took: started.elapsed(),
             })
         })();
         match &result {
