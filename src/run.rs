@@ -163,15 +163,23 @@ impl Worker {
         deadline: Deadline,
         request_id: &str,
     ) -> anyhow::Result<Value> {
+        // Each on the heap: the runtime moves what it runs from layer to layer, and all of them together, unoptimized,
+        // don't fit on the stack.
         let answer = match self {
             Self::Notify(notifier) => {
-                serde_json::to_value(notifier.handle(payload, deadline, request_id).await?)
+                let handled = Box::pin(notifier.handle(payload, deadline, request_id));
+                serde_json::to_value(handled.await?)
             }
             Self::Feedback(feedback) => {
-                serde_json::to_value(feedback.handle(payload, deadline, request_id).await?)
+                let handled = Box::pin(feedback.handle(payload, deadline, request_id));
+                serde_json::to_value(handled.await?)
             }
-            Self::Cleanup(cleanup) => serde_json::to_value(cleanup.handle(deadline).await?),
-            Self::Migrate(config) => serde_json::to_value(migrate(config, deadline).await?),
+            Self::Cleanup(cleanup) => {
+                serde_json::to_value(Box::pin(cleanup.handle(deadline)).await?)
+            }
+            Self::Migrate(config) => {
+                serde_json::to_value(Box::pin(migrate(config, deadline)).await?)
+            }
         };
         answer.context("Failed to write the answer")
     }
