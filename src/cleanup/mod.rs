@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::clock::Deadline;
 use crate::config::{CleanupConfig, Retention};
-use crate::database::{Connections, DatabaseError, look_at_schema};
+use crate::database::{Connections, DatabaseError};
 use crate::metrics::{Count, count_many};
 
 use sweep::{BATCH, Progress, Sweep, Task};
@@ -62,7 +62,6 @@ impl Cleanup {
     /// The schema is too old, or Postgres failed; what was deleted until then stays deleted.
     pub async fn handle(&self, deadline: Deadline) -> anyhow::Result<Cleaned> {
         let stop = deadline.keeping(ANSWER);
-        self.check_schema(stop).await?;
         let run = self.run(stop).await;
         run.tell();
         let deleted = run.deleted();
@@ -71,18 +70,6 @@ impl Cleanup {
                 "Postgres failed, after {deleted} rows were deleted; the next run goes on"
             ))),
             None => Ok(Cleaned { deleted }),
-        }
-    }
-
-    async fn check_schema(&self, deadline: Deadline) -> anyhow::Result<()> {
-        let schema = self.connections.with(deadline, async |connection| {
-            let looked = look_at_schema(&connection).await?;
-            connection.rest();
-            Ok(looked)
-        });
-        match schema.await {
-            Ok(looked) => Ok(looked?),
-            Err(error) => Err(failed(&error).context("Failed to look at the schema")),
         }
     }
 

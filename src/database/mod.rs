@@ -11,7 +11,7 @@ mod token;
 mod verdict;
 
 pub use pool::{Connection, Connections};
-pub use schema::{NEEDED_VERSION, SchemaTooOld, look_at_schema};
+pub use schema::{NEEDED_VERSION, SchemaTooOld};
 pub use secret::SecretError;
 pub use token::TokenError;
 pub use verdict::{DatabaseError, DatabaseVerdict};

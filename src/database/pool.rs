@@ -1,8 +1,11 @@
 //! A few connections to Postgres, opened when they are needed and kept while the sandbox is warm.
 
+use std::time::Duration;
+
 use anyhow::Context as _;
 use deadpool::Runtime;
 use deadpool::managed::{Object, Pool};
+use tokio::sync::OnceCell;
 use tokio_postgres::Client;
 
 use crate::clock::Deadline;
@@ -10,11 +13,17 @@ use crate::config::DatabaseConfig;
 
 use super::login::Logins;
 use super::opener::Opener;
+use super::schema::look_at_schema;
 use super::verdict::{DatabaseError, DatabaseVerdict};
 
 pub struct Connections {
     pool: Pool<Opener>,
+    /// Set once the schema was found to be as new as this binary. `None`: it is being made.
+    schema_is_ready: Option<OnceCell<()>>,
 }
+
+/// For the look at the schema, one statement on the catalog.
+const SCHEMA_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Connections {
     /// Opens nothing yet, and asks nobody for a password.
@@ -22,25 +31,52 @@ impl Connections {
     /// # Errors
     /// The root certificates can't be read.
     pub fn new(config: &DatabaseConfig, most: usize) -> anyhow::Result<Self> {
+        Ok(Self {
+            schema_is_ready: Some(OnceCell::new()),
+            ..Self::for_migrating(config, most)?
+        })
+    }
+
+    /// To a database whose schema may be of any version.
+    ///
+    /// # Errors
+    /// The root certificates can't be read.
+    pub fn for_migrating(config: &DatabaseConfig, most: usize) -> anyhow::Result<Self> {
         let pool = Pool::builder(Opener::new(Logins::new(config)?))
             .max_size(most)
             .runtime(Runtime::Tokio1)
             .build()
             .context("Failed to set up the connection pool")?;
-        Ok(Self { pool })
+        Ok(Self {
+            pool,
+            schema_is_ready: None,
+        })
     }
 
-    /// A connection that is alive as far as can be told.
+    /// A connection that is alive as far as can be told, to a schema that has all that this binary needs: the
+    /// first one asks, until the answer was yes once.
     ///
     /// # Errors
-    /// None could be had before the deadline.
+    /// None could be had before the deadline, or the schema is too old.
     pub async fn get(&self, deadline: Deadline) -> Result<Connection, DatabaseError> {
-        match tokio::time::timeout_at(deadline.instant(), self.pool.get()).await {
-            Ok(Ok(object)) => Ok(Connection(Some(object))),
-            Ok(Err(error)) => Err(error.into()),
+        let get = async {
+            let connection = Connection(Some(self.pool.get().await?));
+            if let Some(ready) = &self.schema_is_ready {
+                ready.get_or_try_init(|| check(&connection)).await?;
+            }
+            Ok(connection)
+        };
+        match tokio::time::timeout_at(deadline.instant(), get).await {
+            Ok(got) => got,
             Err(_) => Err(DatabaseError::NoConnectionInTime),
         }
     }
+}
+
+async fn check(connection: &Connection) -> Result<(), DatabaseError> {
+    tokio::time::timeout(SCHEMA_TIMEOUT, look_at_schema(connection))
+        .await
+        .unwrap_or(Err(DatabaseError::NoAnswerInTime))
 }
 
 /// The first connection may have died in the pool, the second with its node.

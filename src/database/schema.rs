@@ -3,6 +3,7 @@
 //! The migrations' own table isn't asked: the worker's role needs no right to it, and what counts is what the
 //! statements will find. The catalog answers anybody, and looks along the same `search_path`.
 
+use futures_util::future::join3;
 use tokio_postgres::types::Type;
 
 use super::pool::Connection;
@@ -81,31 +82,36 @@ impl SchemaTooOld {
     }
 }
 
-/// Looks in one statement whether all that this binary needs is there.
+/// Looks in one round trip whether all that this binary needs is there.
 ///
 /// # Errors
-/// Postgres could not be asked, which says nothing of the schema.
-pub async fn look_at_schema(
-    connection: &Connection,
-) -> Result<Result<(), SchemaTooOld>, DatabaseError> {
+/// It isn't; or Postgres could not be asked, which says nothing of the schema.
+pub(super) async fn look_at_schema(connection: &Connection) -> Result<(), DatabaseError> {
     let tables = TRACES.map(|trace| trace.table);
     let columns = TRACES.map(|trace| trace.column);
-    let missing = connection
-        .client()
-        .query_typed(
+    let client = connection.client();
+    let (begun, missing, ended) = join3(
+        client.batch_execute("BEGIN READ ONLY"),
+        client.query_typed(
             FIRST_MISSING,
             &[
                 (&tables.as_slice(), Type::TEXT_ARRAY),
                 (&columns.as_slice(), Type::TEXT_ARRAY),
             ],
-        )
-        .await?;
+        ),
+        // A look, and nothing to commit: whoever counts commits counts what was written.
+        client.batch_execute("ROLLBACK"),
+    )
+    .await;
+    begun?;
+    let missing = missing?;
+    ended?;
     let Some(missing) = missing.first() else {
-        return Ok(Ok(()));
+        return Ok(());
     };
     let number = usize::try_from(missing.try_get::<_, i64>("number")?).unwrap_or_default();
     let last_found = number.checked_sub(2).and_then(|index| TRACES.get(index));
-    Ok(Err(SchemaTooOld {
+    Err(DatabaseError::SchemaTooOld(SchemaTooOld {
         found: last_found.map_or(0, |trace| trace.version),
         role: missing.try_get("role")?,
         schemas: missing.try_get("schemas")?,

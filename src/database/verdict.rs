@@ -20,6 +20,8 @@ pub enum DatabaseError {
     Secret(SecretError),
     #[error("DATABASE_IAM_AUTH: {0}")]
     Token(TokenError),
+    #[error(transparent)]
+    SchemaTooOld(#[from] super::schema::SchemaTooOld),
     #[error("no connection to Postgres in time")]
     NoConnectionInTime,
     #[error("no answer from Postgres in time")]
@@ -47,7 +49,7 @@ impl DatabaseError {
         let error = match self {
             Self::NoConnectionInTime => return Later,
             Self::NoAnswerInTime | Self::NoTransaction => return TryAnotherConnection,
-            Self::UnreadableRow(_) => return Ours,
+            Self::UnreadableRow(_) | Self::SchemaTooOld(_) => return Ours,
             // Another connection would need the same password.
             Self::Secret(SecretError::Unavailable { .. })
             | Self::Token(TokenError::Unavailable(_)) => return Later,
@@ -104,6 +106,7 @@ impl DatabaseError {
                 None => "connection_failed",
             },
             Self::UnreadableRow(_) => "unreadable_row",
+            Self::SchemaTooOld(_) => "schema_too_old",
             Self::Secret(error) => error.code(),
             Self::Token(_) => "no_token",
             Self::NoConnectionInTime => "no_connection_in_time",

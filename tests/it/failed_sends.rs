@@ -267,6 +267,11 @@ async fn a_read_only_postgres_costs_a_retry_on_another_connection() {
 async fn an_error_of_postgres_is_shown_with_its_code() {
     let world = World::start().await;
     world
+        .sandbox
+        .invoke(batch([Record::new("m-0", &interview("warm-up"))]))
+        .await
+        .assert_none_failed();
+    world
         .database
         .execute("DROP TABLE processed_events CASCADE")
         .await;
@@ -277,7 +282,7 @@ async fn an_error_of_postgres_is_shown_with_its_code() {
         .await
         .assert_failed(&["m-1"]);
 
-    world.ses.assert_requests(0);
+    world.ses.assert_requests(1);
     let line = world.sandbox.logs.outcome_of("no-ledger").await;
     assert!(
         line.text.contains("42P01") && line.text.contains("processed_events"),

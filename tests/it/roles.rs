@@ -254,6 +254,33 @@ async fn the_weaker_role_cannot_migrate() {
 }
 
 #[tokio::test]
+async fn a_role_that_does_not_see_the_ledger_is_told_of_the_missing_grant() {
+    let roles = Roles::set_up().await;
+    let worker = roles.worker();
+    roles
+        .execute(&format!("REVOKE USAGE ON SCHEMA onemail FROM {worker}"))
+        .await;
+    let ses = Ses::start().await;
+    let sandbox = Sandbox::start(&Environment::notify(&roles.url(&worker), &ses)).await;
+
+    sandbox
+        .invoke(batch([Record::new("m-1", &interview("unseen"))]))
+        .await
+        .assert_failed(&["m-1"]);
+
+    let line = sandbox
+        .logs
+        .wait_for("the refusal", |line| line.field("code") == "schema_too_old")
+        .await;
+    assert!(
+        line.field("cause")
+            .as_str()
+            .is_some_and(|cause| cause.contains(&worker))
+    );
+    assert_eq!(roles.claims().await, []);
+}
+
+#[tokio::test]
 async fn the_grant_for_iam_tokens_is_one_that_postgres_takes() {
     let roles = Roles::before_the_migration().await;
     // RDS has this role; elsewhere it stands for it. Another test run on the server may have made it.

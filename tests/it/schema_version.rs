@@ -1,11 +1,20 @@
 //! A database that is behind the binary: refused before any work is taken, and accepted as soon as it is migrated.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::support::by_hand;
 use crate::support::database::{Database, migrations};
 use crate::support::environment::Environment;
+use crate::support::event::{Record, batch, interview};
 use crate::support::lambda::Sandbox;
+use crate::support::logs::Line;
+use crate::support::notification;
+use crate::support::proxy::{Message, Proxy, Then};
+use crate::support::ses::Ses;
+use crate::support::sqs::Sqs;
+use crate::support::world::World;
 
 /// A ledger as the first migrations left it.
 async fn database_of_version(version: usize) -> Database {
@@ -73,4 +82,147 @@ async fn a_schema_that_is_newer_is_as_good() {
     .await;
 
     assert!(run.success, "{run:?}");
+}
+
+#[tokio::test]
+async fn notify_refuses_before_it_claims_anything() {
+    for found in 0..needed() {
+        let database = database_of_version(found).await;
+        let ses = Ses::start().await;
+        let sandbox = Sandbox::start(&Environment::notify(&database.url(), &ses)).await;
+
+        let keys = ["a", "b", "c"];
+        let events = keys.map(|key| Record::new(&format!("m-{key}"), &interview(key)));
+        let answer = sandbox.invoke(batch(events)).await;
+
+        answer.assert_failed(&["m-a", "m-b", "m-c"]);
+        ses.assert_requests(0);
+        if found > 0 {
+            database.assert_claims(&[]).await;
+        }
+        let versions = format!("version {found}, and this onemail needs {}", needed());
+        for key in keys {
+            let line = sandbox.logs.outcome_of(key).await;
+            assert_eq!(line.level(), "ERROR", "{}", line.text);
+            assert_eq!(line.field("reason"), "database_setup", "{}", line.text);
+            assert_eq!(line.field("code"), "schema_too_old", "{}", line.text);
+            for part in [versions.as_str(), "invoke the migrate function"] {
+                assert!(line.text.contains(part), "no {part:?} in {}", line.text);
+            }
+        }
+        let metric = sandbox.logs.wait_for("the metric", Line::is_metric).await;
+        assert_eq!(metric.field("SetupErrors"), 3, "{}", metric.text);
+    }
+}
+
+#[tokio::test]
+async fn after_a_migration_the_same_sandbox_goes_on() {
+    let database = Database::create_empty().await;
+    let ses = Ses::start().await;
+    let sandbox = Sandbox::start(&Environment::notify(&database.url(), &ses)).await;
+    let event = || batch([Record::new("m-1", &interview("early"))]);
+    sandbox.invoke(event()).await.assert_failed(&["m-1"]);
+
+    database.fill().await;
+
+    sandbox.invoke(event()).await.assert_none_failed();
+    ses.assert_emails(1);
+    database.assert_claims(&[("early", "sent")]).await;
+}
+
+#[tokio::test]
+async fn the_refused_message_comes_back_as_after_any_failure() {
+    let database = Database::create_empty().await;
+    let (ses, sqs) = (Ses::start().await, Sqs::start().await);
+    let environment =
+        Environment::notify(&database.url(), &ses).with("AWS_ENDPOINT_URL_SQS", &sqs.url());
+    let sandbox = Sandbox::start(&environment).await;
+    let record = Record::new("m-1", &interview("early")).with("receiptHandle", "early");
+
+    sandbox
+        .invoke(batch([record]))
+        .await
+        .assert_failed(&["m-1"]);
+
+    let delays = sqs.delays_of("early");
+    assert!(
+        matches!(delays.as_slice(), [22..=30]),
+        "after {delays:?} seconds"
+    );
+}
+
+#[tokio::test]
+async fn a_database_that_cannot_be_reached_is_no_matter_of_its_schema_and_is_asked_again() {
+    let (world, proxy) = World::start_with_proxy().await;
+    proxy.refuse_connections().await;
+    let event = || batch([Record::new("m-1", &interview("again"))]);
+
+    world.sandbox.invoke(event()).await.assert_failed(&["m-1"]);
+    let line = world.sandbox.logs.outcome_of("again").await;
+    assert_eq!(line.field("reason"), "database", "{}", line.text);
+
+    proxy.take_connections();
+    world.sandbox.invoke(event()).await.assert_none_failed();
+    assert_eq!(checks(&proxy), 1);
+}
+
+#[tokio::test]
+async fn a_database_that_is_silent_when_asked_leaves_the_batch_its_time() {
+    let (world, proxy) = World::start_with_proxy().await;
+    let _silent = proxy.at(CHECK, Then::Swallow);
+
+    let answer = world
+        .sandbox
+        .invoke_within(
+            batch([Record::new("m-1", &interview("silent"))]),
+            Duration::from_secs(10),
+        )
+        .await;
+
+    answer.assert_none_failed();
+}
+
+/// What the statement that looks at the schema contains.
+const CHECK: &str = "pg_attribute";
+
+fn checks(proxy: &Proxy) -> usize {
+    let messages = proxy.messages();
+    let statements = messages.iter().filter_map(Message::sql);
+    statements.filter(|sql| sql.contains(CHECK)).count()
+}
+
+#[tokio::test]
+async fn a_sandbox_asks_once_however_many_connections_it_opens() {
+    let (world, proxy) = World::start_with_proxy().await;
+    for round in 0..3 {
+        let records = (0..20).map(|number| {
+            let id = format!("{round}-{number}");
+            Record::new(&id, &interview(&id))
+        });
+        world
+            .sandbox
+            .invoke(batch(records))
+            .await
+            .assert_none_failed();
+    }
+
+    assert_eq!(checks(&proxy), 1);
+}
+
+#[tokio::test]
+async fn feedback_refuses_too() {
+    let database = Database::create_empty().await;
+    let sqs = Sqs::start().await;
+    let environment = Environment::feedback(&database.url(), &sqs);
+    let sandbox = Sandbox::start_function("feedback", &environment).await;
+    let notification = notification::send("told", "0100018f-told");
+    let event = || batch([notification::record("m-1", &notification)]);
+
+    sandbox.invoke(event()).await.assert_failed(&["m-1"]);
+    let refused = |line: &Line| line.field("code") == "schema_too_old";
+    let line = sandbox.logs.wait_for("the refusal", refused).await;
+    assert_eq!(line.level(), "ERROR", "{}", line.text);
+
+    database.fill().await;
+    sandbox.invoke(event()).await.assert_none_failed();
 }
