@@ -34,7 +34,12 @@ import stack
 
 MAIL_FROM = "Job Board <no-reply@example.com>"
 IDENTITY = "example.com"
-PARAMETERS = {"MailFrom": MAIL_FROM, "MailReplyTo": "support@example.com"}
+PARAMETERS = {
+    "MailFrom": MAIL_FROM,
+    "MailReplyTo": "support@example.com",
+    # The local server has no TLS.
+    "DatabaseSslMode": "prefer",
+}
 # SQS takes no more in one request.
 SEND_BATCH = 10
 

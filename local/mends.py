@@ -6,19 +6,49 @@ Each of these makes the local cloud a little less like AWS. When one is no longe
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
+from typing import Any
+
+from samcli import yamlhelper
 
 import child
 from aws import Aws
 
 
-def take_plain_http(template: Path) -> None:
+# What MiniStack doesn't know at all.
+UNKNOWN_TYPES = {"AWS::Logs::QueryDefinition"}
+# The queues' policies.
+REFUSALS_OF_PLAIN_HTTP = 6
+
+
+def mend(template: Path) -> None:
+    """Changes the built template, before it is deployed, to what MiniStack can hold."""
+    built = yamlhelper.yaml_parse(template.read_text())
+    _leave_out(built["Resources"])
+    _take_plain_http(built["Resources"])
+    template.write_text(yamlhelper.yaml_dump(built))
+
+
+def _leave_out(resources: dict[str, Any]) -> None:
+    """MiniStack has no CodeDeploy, so here a new version takes over at once, and no saved queries."""
+    for name in [name for name, resource in resources.items() if resource["Type"] in UNKNOWN_TYPES]:
+        del resources[name]
+    del resources["NotifyFunction"]["Properties"]["DeploymentPreference"]
+
+
+def _take_plain_http(resources: dict[str, Any]) -> None:
     """The queues take requests over TLS only; MiniStack speaks plain HTTP on loopback. So here they take only that."""
-    text, count = re.subn(r"(aws:SecureTransport: )'false'", r"\1'true'", template.read_text())
-    if count != 4:
-        raise child.Failed(f"{template} was expected to name aws:SecureTransport four times, and does so {count} times")
-    template.write_text(text)
+    statements = [
+        statement
+        for resource in resources.values()
+        if resource["Type"] == "AWS::SQS::QueuePolicy"
+        for statement in resource["Properties"]["PolicyDocument"]["Statement"]
+        if statement.get("Sid") == "OnlyOverTls"
+    ]
+    if len(statements) != REFUSALS_OF_PLAIN_HTTP:
+        raise child.Failed(f"{len(statements)} queues refuse plain HTTP, not {REFUSALS_OF_PLAIN_HTTP}")
+    for statement in statements:
+        statement["Condition"] = {"Bool": {"aws:SecureTransport": "true"}}
 
 
 def repeat_concurrency(aws: Aws, function: str) -> None:

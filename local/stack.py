@@ -69,7 +69,7 @@ def build(home: Path) -> Path:
         "--parameter-overrides",
         f"Architecture={architecture()}",
     )
-    mends.take_plain_http(built / "template.yaml")
+    mends.mend(built / "template.yaml")
     return built / "template.yaml"
 
 

@@ -59,7 +59,9 @@ STEPS = [
     Step("format", "formatting", ["cargo", "fmt", "--check"]),
     Step("lint", "clippy, warnings denied", ["cargo", "clippy", "--all-targets", "--quiet", "--", "--deny", "warnings"]),
     Step("template", "sam validate --lint", [str(BIN / "sam"), "validate", "--lint"]),
-    Step("cfn-lint", "cfn-lint", [str(BIN / "cfn-lint"), "template.yaml"]),
+    Step("cfn-lint", "cfn-lint, all rules", [str(BIN / "cfn-lint"), "--include-checks", "I", "--include-experimental", "--", "template.yaml"]),
+    Step("checkov", "checkov", [PYTHON, "tests/template/checkov.py"]),
+    Step("template-checks", "our own checks of the transformed template", [PYTHON, "tests/template/check.py"]),
     Step("rust", "unit and integration tests, PostgreSQL 18", with_postgres("cargo", "test", "--no-fail-fast")),
     Step(
         "lease",

@@ -32,6 +32,7 @@ class Services:
         """The function's variables as `--env-vars` takes them: for all functions, where their templates name them."""
         variables = {
             "DATABASE_URL": _from_container(self.board.url),
+            "PGSSLMODE": "prefer",
             "MAIL_FROM": cloud.MAIL_FROM,
             # SAM gives a reference to a resource as that resource's name in the template, which is no queue's URL and
             # no configuration set.

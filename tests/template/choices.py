@@ -1,0 +1,234 @@
+"""Checks of the parameters: that each choice has its effect, and that the sums in their descriptions are right."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import tomlkit
+
+import variants
+from deployed import ROOT, SOURCE, Deployed, Refused
+from queues import ALL, equal
+
+# What one copy of feedback opens at once, and what the others do.
+FEEDBACK_CONNECTIONS = 4
+OTHERS = {"CleanupFunction": 1, "MigrateFunction": 1}
+
+# Another value for each parameter that may be changed on a running stack.
+OTHER_VALUES: dict[str, str] = {
+    "DatabaseSecretArn": variants.SECRET + "x",
+    "DatabaseSecretKeyArn": "arn:aws:kms:eu-west-1:123456789012:key/0123",
+    "DatabaseSslMode": "require",
+    "MigrationSecretArn": variants.SECRET + "y",
+    "SubnetIds": "subnet-1,subnet-2",
+    # Without subnets it has no effect.
+    "SecurityGroupIds": "sg-1",
+    "MailFrom": "no-reply@example.org",
+    "MailReplyTo": "help@example.com",
+    "CreateSesIdentity": "true",
+    "SesIdentity": "*",
+    "SesConfigurationSet": "ours",
+    "SesMaxSendRate": "3",
+    "SesEndpointUrl": "https://ses.example.com",
+    "RecipientAllowList": "@example.com",
+    "SendingEnabled": "false",
+    "ClaimMode": "lease",
+    "InDoubtWait": "60",
+    "MaximumConcurrency": "7",
+    "MaxInFlight": "5",
+    "MaxReceiveCount": "6",
+    "Fifo": "true",
+    "ProducerArns": "arn:aws:sns:eu-west-1:123456789012:orders",
+    "Architecture": "x86_64",
+    "MemorySize": "512",
+    "Deployment": "Canary10Percent5Minutes",
+    "Tracing": "Active",
+    "LogLevel": "WARN",
+    "LogRetentionDays": "60",
+    "RetentionDays": "60",
+    "AlarmTopicArn": "arn:aws:sns:eu-west-1:123456789012:alarms",
+}
+# Those that another must go with, and so are changed from another beginning.
+FROM = {
+    "DatabaseUrl": (variants.BY_TOKEN, "postgres://other@db.example.com:5432/jobs"),
+    "DatabaseResourceId": (variants.BY_TOKEN, "db-ABCDEF"),
+    "DatabaseUrlSecretArn": (variants.BY_URL_SECRET, variants.SECRET + "z"),
+    "RecipientRedirect": ({**variants.BY_SECRET, "RecipientAllowList": "@example.com"}, "us@example.com"),
+    "InDoubt": ({**variants.BY_SECRET, "ClaimMode": "lease"}, "hold"),
+    "ProxyDatabaseInstance": ({**variants.BY_PROXY, "ProxyDatabaseCluster": "", "ProxyDatabaseInstance": "a"}, "b"),
+    "ProxyDatabaseCluster": (variants.BY_PROXY, "other"),
+    "CreateVpcEndpoints": ({**variants.BY_SECRET, **variants.NETWORK}, "true"),
+    "VpcId": ({**variants.BY_SECRET, **variants.NETWORK}, "vpc-00000000"),
+}
+
+
+def content(deployed: Deployed) -> tuple[Any, Any]:
+    """What the version of notify is made of, and what its number is made of."""
+    function = {**deployed.properties("NotifyFunction"), "Code": None}
+    if function["Environment"]["Variables"]["DEAD_LETTER_QUEUE_URL"] == "<DeadLetterQueue>":
+        function["queue"] = deployed.properties("DeadLetterQueue")["QueueName"]
+    return function, deployed.properties("Settings")["Content"]
+
+
+def a_changed_parameter_publishes_a_version_just_when_it_changes_the_function() -> None:
+    """Lambda refuses to publish a version of what hasn't changed, and SAM doesn't see that a value has."""
+    cases = {name: (variants.BY_SECRET, value) for name, value in OTHER_VALUES.items()} | FROM
+    equal(set(cases), set(SOURCE["Parameters"]))
+    for name, (before, value) in cases.items():
+        function_before, settings_before = content(Deployed(before))
+        function_after, settings_after = content(Deployed({**before, name: value}))
+        changed = (function_before != function_after, settings_before != settings_after)
+        equal((name, changed[0]), (name, changed[1]))
+    version = next(iter(ALL["secret"].of_type("AWS::Lambda::Version").values()))
+    equal(version["Properties"]["Description"], "settings <Settings.VersionNumber>")
+
+
+def other_security_groups_publish_a_version_inside_a_vpc() -> None:
+    before = {**variants.BY_SECRET, **variants.NETWORK}
+    equal(content(Deployed({**before, "SecurityGroupIds": "sg-3"}))[1] != content(Deployed(before))[1], True)
+
+
+def with_another_proxy_user_a_version_is_published_too() -> None:
+    other = {**variants.BY_PROXY, "DatabaseUrl": "postgres://other@db.example.com:5432/jobs"}
+    equal(content(Deployed(other))[1] != content(Deployed(variants.BY_PROXY))[1], True)
+    elsewhere = {**variants.BY_PROXY, "DatabaseUrl": "postgres://onemail@db2.example.com:5432/jobs"}
+    equal(content(Deployed(elsewhere)), content(Deployed(variants.BY_PROXY)))
+
+
+def connections(parameters: dict[str, str]) -> int:
+    """The most database connections that the stack opens."""
+    deployed = Deployed({**variants.BY_SECRET, **parameters})
+    variables = deployed.properties("NotifyFunction")["Environment"]["Variables"]
+    notify = deployed.properties("NotifyFunctionQueue")
+    feedback = deployed.properties("FeedbackFunctionQueue")
+    for_each = 1 if variables["CLAIM_MODE"] == "lease" else min(int(variables["MAX_IN_FLIGHT"]), notify["BatchSize"])
+    return (
+        int(notify["ScalingConfig"]["MaximumConcurrency"]) * for_each
+        + feedback["ScalingConfig"]["MaximumConcurrency"] * FEEDBACK_CONNECTIONS
+        + sum(OTHERS.values())
+    )
+
+
+def the_sum_of_connections_is_what_the_parameter_says() -> None:
+    description = SOURCE["Parameters"]["MaximumConcurrency"]["Description"]
+    equal("MaximumConcurrency x the lesser of MaxInFlight and 10" in description, True)
+    equal("With the defaults 60." in description, True)
+    equal(connections({}), 60)
+    equal(connections({"ClaimMode": "lease"}), 15)
+    equal(connections({"MaximumConcurrency": "20", "MaxInFlight": "30"}), 210)
+    lanes = re.search(r"const AT_ONCE: usize = (\d+);", (ROOT / "src" / "feedback" / "mod.rs").read_text())
+    equal(lanes and int(lanes[1]), FEEDBACK_CONNECTIONS)
+
+
+def the_rate_of_all_copies_is_what_the_parameter_says() -> None:
+    """An account of 14 a second and five copies: 2.8 for each."""
+    equal("(14 a second and 5 copies: 2.8)" in SOURCE["Parameters"]["SesMaxSendRate"]["Description"], True)
+    deployed = Deployed({**variants.BY_SECRET, "SesMaxSendRate": "2.8"})
+    rate = float(deployed.properties("NotifyFunction")["Environment"]["Variables"]["SES_MAX_SEND_RATE"])
+    copies = int(deployed.properties("NotifyFunctionQueue")["ScalingConfig"]["MaximumConcurrency"])
+    equal(round(rate * copies, 6), 14)
+
+
+def the_switch_stops_notify_and_not_feedback() -> None:
+    deployed = Deployed({**variants.BY_SECRET, "SendingEnabled": "false"})
+    equal(str(deployed.properties("NotifyFunctionQueue")["Enabled"]).lower(), "false")
+    equal(deployed.properties("FeedbackFunctionQueue")["Enabled"], True)
+
+
+def a_gradual_deployment_has_alarms_and_one_at_once_has_none() -> None:
+    (group,) = ALL["canary"].of_type("AWS::CodeDeploy::DeploymentGroup").values()
+    watched = [alarm["Name"] for alarm in group["Properties"]["AlarmConfiguration"]["Alarms"]]
+    equal(watched, ["<NewVersionErrors>", "<NotifySetupErrors>"])
+    equal(group["Properties"]["DeploymentConfigName"], "CodeDeployDefault.LambdaCanary10Percent5Minutes")
+    (group,) = ALL["secret"].of_type("AWS::CodeDeploy::DeploymentGroup").values()
+    equal(group["Properties"]["AlarmConfiguration"], {})
+    equal(group["Properties"]["DeploymentConfigName"], "CodeDeployDefault.LambdaAllAtOnce")
+
+
+def the_queue_calls_the_alias_and_not_whatever_was_uploaded_last() -> None:
+    equal(ALL["secret"].properties("NotifyFunctionQueue")["FunctionName"], "<NotifyFunctionAliaslive>")
+
+
+def ses_sends_with_tls_and_suppresses_who_bounced_or_complained() -> None:
+    properties = ALL["secret"].properties("ConfigurationSet")
+    equal(properties["DeliveryOptions"], {"TlsPolicy": "REQUIRE"})
+    equal(properties["ReputationOptions"], {"ReputationMetricsEnabled": True})
+    equal(properties["SuppressionOptions"], {"SuppressedReasons": ["BOUNCE", "COMPLAINT"]})
+    # No pixels, no rewritten links.
+    equal("TrackingOptions" in properties, False)
+
+
+def an_identity_of_the_stack_gives_its_dkim_records() -> None:
+    records = [name for name in ALL["identity"].outputs if name.startswith("DkimRecord")]
+    equal((len(records), ALL["identity"].properties("EmailIdentity")["EmailIdentity"]), (3, "example.com"))
+    equal([name for name in ALL["secret"].outputs if name.startswith("DkimRecord")], [])
+
+
+def endpoints_are_for_the_api_of_ses_and_what_else_is_called() -> None:
+    services = [endpoint["Properties"]["ServiceName"] for endpoint in ALL["endpoints"].of_type("AWS::EC2::VPCEndpoint").values()]
+    equal(sorted(services), [f"com.amazonaws.eu-west-1.{name}" for name in ("email", "secretsmanager", "sqs")])
+    equal(ALL["secret"].of_type("AWS::EC2::VPCEndpoint"), {})
+
+
+def what_contradicts_itself_is_refused() -> None:
+    contradictions = [
+        variants.MAIL,
+        {**variants.BY_SECRET, "DatabaseUrl": variants.URL},
+        {**variants.BY_SECRET, "DatabaseUrlSecretArn": variants.SECRET},
+        {**variants.BY_SECRET, "DatabaseResourceId": "db-ABC"},
+        {**variants.BY_TOKEN, "ProxyDatabaseInstance": "jobs"},
+        {**variants.BY_PROXY, "ProxyDatabaseInstance": "jobs"},
+        {**variants.BY_PROXY, "VpcId": ""},
+        {**variants.BY_SECRET, "RecipientRedirect": "us@example.com"},
+        {**variants.BY_SECRET, "InDoubt": "hold"},
+        {**variants.BY_SECRET, "CreateVpcEndpoints": "true"},
+        {**variants.BY_SECRET, "CreateSesIdentity": "true", "SesIdentity": "example.com"},
+        {**variants.BY_SECRET, "RecipientAllowList": "@example.com, sam@example.org"},
+        {**variants.BY_SECRET, "RecipientAllowList": "*@example.com"},
+        {**variants.BY_SECRET, "RetentionDays": "13"},
+        {**variants.BY_SECRET, "MaxReceiveCount": "4"},
+    ]
+    for parameters in contradictions:
+        try:
+            Deployed(parameters)
+        except Refused:
+            continue
+        raise AssertionError(f"{parameters} were taken")
+
+
+def the_console_asks_for_every_parameter_in_a_group() -> None:
+    groups = SOURCE["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+    asked = [name for group in groups for name in group["Parameters"]]
+    equal(sorted(asked), sorted(SOURCE["Parameters"]))
+
+
+def no_parameter_is_hidden_since_guided_deployments_would_ask_for_it_for_ever() -> None:
+    equal([name for name, parameter in SOURCE["Parameters"].items() if parameter.get("NoEcho")], [])
+
+
+def samconfig_names_parameters_that_exist() -> None:
+    config = tomlkit.parse((ROOT / "samconfig.toml").read_text())
+    for stage in ("default", "prod"):
+        overrides = config[stage]["deploy"]["parameters"].get("parameter_overrides", [])
+        given = dict(override.split("=", 1) for override in overrides)
+        Deployed({**variants.BY_SECRET, **given})
+
+
+CHECKS = [
+    a_changed_parameter_publishes_a_version_just_when_it_changes_the_function,
+    other_security_groups_publish_a_version_inside_a_vpc,
+    with_another_proxy_user_a_version_is_published_too,
+    the_sum_of_connections_is_what_the_parameter_says,
+    the_rate_of_all_copies_is_what_the_parameter_says,
+    the_switch_stops_notify_and_not_feedback,
+    a_gradual_deployment_has_alarms_and_one_at_once_has_none,
+    the_queue_calls_the_alias_and_not_whatever_was_uploaded_last,
+    ses_sends_with_tls_and_suppresses_who_bounced_or_complained,
+    an_identity_of_the_stack_gives_its_dkim_records,
+    endpoints_are_for_the_api_of_ses_and_what_else_is_called,
+    what_contradicts_itself_is_refused,
+    the_console_asks_for_every_parameter_in_a_group,
+    no_parameter_is_hidden_since_guided_deployments_would_ask_for_it_for_ever,
+    samconfig_names_parameters_that_exist,
+]

@@ -1,0 +1,49 @@
+"""What the source does: the metrics it emits, by function, and the AWS actions it calls."""
+
+from __future__ import annotations
+
+import re
+
+from deployed import ROOT
+
+SOURCE = ROOT / "src"
+# Emitted by the code that this template is made for, as its parts come together. Take out what src/ emits.
+COMING = {"Claimed", "Held", "ArrivalToAcceptance", "SesTime", "DatabaseTime"}
+COMING_REASONS = {"held"}
+# Counted by reason too, as a second metric with that dimension.
+BY_REASON = {"Released", "Refused"}
+# The SDK's calls, as IAM names them. A batch is checked as its single action.
+CALLS = {
+    "send_email": "ses:SendEmail",
+    "send_message": "sqs:SendMessage",
+    "get_queue_url": "sqs:GetQueueUrl",
+    "change_message_visibility": "sqs:ChangeMessageVisibility",
+    "change_message_visibility_batch": "sqs:ChangeMessageVisibility",
+    "get_secret_value": "secretsmanager:GetSecretValue",
+}
+# The SDKs that CALLS knows all calls of.
+SDKS = {"aws_sdk_sesv2", "aws_sdk_sqs", "aws_sdk_secretsmanager"}
+
+
+def metrics_of(function: str) -> set[str]:
+    """The names of what `notify` or `feedback` counts."""
+    names = dict(re.findall(r'Self::(\w+) => "(\w+)"', (SOURCE / "metrics.rs").read_text()))
+    text = "".join(path.read_text() for path in (SOURCE / function).rglob("*.rs"))
+    counted = {names[variant] for variant in re.findall(r"Count::(\w+)", text) if variant in names}
+    return counted | (COMING if function == "notify" else set())
+
+
+def reasons() -> set[str]:
+    """The words for why an event was refused or released."""
+    text = (SOURCE / "notify" / "outcome.rs").read_text()
+    words = re.findall(r'=> "([a-z_]+)"', text[text.index("impl Refusal") :])
+    return set(words) | COMING_REASONS
+
+
+def actions() -> set[str]:
+    """What the source asks AWS to do."""
+    text = "".join(path.read_text() for path in SOURCE.rglob("*.rs"))
+    unknown = set(re.findall(r"\baws_sdk_\w+", text)) - SDKS
+    if unknown:
+        raise AssertionError(f"CALLS does not know what {unknown} calls")
+    return {action for call, action in CALLS.items() if re.search(rf"\.{call}\(", text)}
