@@ -14,6 +14,7 @@ may run at once: what one writes is in a directory of its own, which goes away w
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import shutil
 import signal
@@ -39,6 +40,8 @@ PARAMETERS = {
     "MailReplyTo": "support@example.com",
     # The local server has no TLS.
     "DatabaseSslMode": "prefer",
+    # Nobody outside this machine is written to.
+    "RecipientAllowList": "",
 }
 # SQS takes no more in one request.
 SEND_BATCH = 10
@@ -47,11 +50,20 @@ SEND_BATCH = 10
 @dataclass(frozen=True)
 class Cloud:
     home: Path
+    template: Path
+    # Those of the stack, some of which are known only here.
+    parameters: Mapping[str, str]
     aws: aws.Aws
     board: jobboard.JobBoard
     outbox: outbox.Outbox
     publisher: publisher.Publisher
     stack: stack.Stack
+
+    def deployed(self, stage: str = "default", name: str | None = None, **parameters: str) -> Cloud:
+        """Deploys the template (again), with parameters on top of ours; gives the cloud with that stack in view."""
+        given = {**self.parameters, **parameters}
+        there = stack.deploy(self.home, self.aws, self.template, given, stage, name)
+        return dataclasses.replace(self, stack=there)
 
     def send(self, *bodies: str) -> list[str]:
         """Puts messages on the queue of events, and gives their message ids in the same order."""
@@ -150,8 +162,9 @@ def running(
         secret = _prepare_account(account, board)
         progress("Deploying template.yaml (sam deploy) and migrating ...")
         defaults = {**PARAMETERS, "DatabaseUrlSecretArn": secret, "SesEndpointUrl": letters.url}
-        deployed = stack.deploy(home, account, template, {**defaults, **(parameters or {})})
-        yield Cloud(home, account, board, letters, says, deployed)
+        given = {**defaults, **(parameters or {})}
+        deployed = stack.deploy(home, account, template, given)
+        yield Cloud(home, template, given, account, board, letters, says, deployed)
 
 
 def _prepare_account(account: aws.Aws, board: jobboard.JobBoard) -> str:

@@ -21,6 +21,7 @@ from pathlib import Path
 import child
 import cloud
 import e2e_feedback
+import e2e_stack
 import endings
 import listeners
 import messages
@@ -244,6 +245,7 @@ CHECKS: list[Check] = [
     two_hundred_events_with_duplicates_are_two_hundred_emails,
     each_sample_event_is_answered,
     what_is_no_sqs_event_is_an_error,
+    *e2e_stack.CHECKS,
     no_address_is_logged,
     *e2e_feedback.CHECKS_OF_THE_RUN,
     everything_listens_on_loopback_alone,

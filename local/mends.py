@@ -6,6 +6,7 @@ Each of these makes the local cloud a little less like AWS. When one is no longe
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +52,17 @@ def _take_plain_http(resources: dict[str, Any]) -> None:
         statement["Condition"] = {"Bool": {"aws:SecureTransport": "true"}}
 
 
-def repeat_concurrency(aws: Aws, function: str) -> None:
-    """MiniStack takes a mapping's concurrency from a parameter as text, which it then can't compare with a number."""
-    functions = aws.client("lambda")
-    for mapping in functions.list_event_source_mappings(FunctionName=function)["EventSourceMappings"]:
-        limit = int(mapping["ScalingConfig"]["MaximumConcurrency"])
-        functions.update_event_source_mapping(UUID=mapping["UUID"], ScalingConfig={"MaximumConcurrency": limit})
+def with_literals(template: Path, parameters: Mapping[str, str]) -> Path:
+    """MiniStack takes a mapping's numbers and switches from parameters as text, which it then can't work with. So here
+    the template has them as they are; gives the path of that copy."""
+    built = yamlhelper.yaml_parse(template.read_text())
+    given = {name: parameter.get("Default") for name, parameter in built["Parameters"].items()} | dict(parameters)
+    queue = built["Resources"]["NotifyFunction"]["Properties"]["Events"]["Queue"]["Properties"]
+    queue["Enabled"] = given["SendingEnabled"] == "true"
+    queue["ScalingConfig"]["MaximumConcurrency"] = int(given["MaximumConcurrency"])
+    copy = template.with_name("deployed.yaml")
+    copy.write_text(yamlhelper.yaml_dump(built))
+    return copy
 
 
 def let_send(aws: Aws, function: str) -> None:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import tomlkit
+
 import child
 import mends
 from aws import Aws
@@ -73,24 +75,31 @@ def build(home: Path) -> Path:
     return built / "template.yaml"
 
 
-def deploy(home: Path, aws: Aws, template: Path, parameters: Mapping[str, str]) -> Stack:
-    """Deploys the built template and applies the migrations."""
-    bucket = f"{NAME}-artifacts"
-    aws.client("s3").create_bucket(Bucket=bucket)
+def deploy(
+    home: Path, aws: Aws, template: Path, parameters: Mapping[str, str], stage: str = "default", name: str | None = None
+) -> Stack:
+    """Deploys the built template as samconfig.toml has it for this stage, and applies the migrations.
+
+    `parameters` come on top of the stage's own; `name` is for another stack beside its.
+    """
+    config = tomlkit.parse((ROOT / "samconfig.toml").read_text()).unwrap()[stage]
+    own = config["deploy"]["parameters"].get("parameter_overrides", [])
+    given = {**dict(override.split("=", 1) for override in own), **parameters, "Architecture": architecture()}
+    name = name or config["global"]["parameters"]["stack_name"]
     _sam(
         home,
         "deploy",
-        f"--template-file={template}",
-        f"--stack-name={NAME}",
-        f"--s3-bucket={bucket}",
-        "--capabilities=CAPABILITY_IAM",
+        f"--config-file={ROOT / 'samconfig.toml'}",
+        f"--config-env={stage}",
+        f"--stack-name={name}",
+        f"--template-file={mends.with_literals(template, given)}",
         "--no-confirm-changeset",
+        "--no-progressbar",
         "--parameter-overrides",
-        *(f'{name}="{value}"' for name, value in {**parameters, "Architecture": architecture()}.items()),
+        *(f'{parameter}="{value}"' for parameter, value in given.items()),
         endpoint=aws.endpoint,
     )
-    stack = _outputs(aws)
-    mends.repeat_concurrency(aws, stack.notify_function)
+    stack = _outputs(aws, name)
     mends.let_send(aws, stack.notify_function)
     mends.let_delay(aws, stack.notify_function)
     mends.let_delay(aws, stack.feedback_function)
@@ -107,8 +116,8 @@ def invoke(aws: Aws, function: str, event: object) -> Any:
     return answer
 
 
-def _outputs(aws: Aws) -> Stack:
-    stacks = aws.client("cloudformation").describe_stacks(StackName=NAME)["Stacks"]
+def _outputs(aws: Aws, name: str) -> Stack:
+    stacks = aws.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stacks[0]["Outputs"]}
     return Stack(
         events_queue_url=outputs["EventsQueueUrl"],
