@@ -26,6 +26,10 @@ class JobBoard:
         found: list[dict[str, Any]] = json.loads(answer)
         return found
 
+    def run(self, statement: str) -> None:
+        """One statement that changes something."""
+        _psql(self.url, "--command", statement)
+
 
 def create(server: postgres.Server) -> JobBoard:
     _psql(server.url(), "--command", f"CREATE DATABASE {NAME}")

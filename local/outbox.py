@@ -65,6 +65,7 @@ class Outbox:
         self._lock = threading.Lock()
         self._emails: list[Email] = []
         self._refusals = 0
+        self._refusal = ""
         self._lost_replies = 0
         self.url = ""
 
@@ -72,20 +73,22 @@ class Outbox:
         with self._lock:
             return list(self._emails)
 
-    def refuse(self, count: int) -> None:
-        """The next `count` emails are refused, as when an operator has paused the account's sending."""
+    def refuse(self, count: int, error: str = "SendingPausedException") -> None:
+        """The next `count` emails are refused, by default as when an operator has paused the account's sending."""
         with self._lock:
             self._refusals = count
+            self._refusal = error
 
     def lose_replies(self, count: int) -> None:
         """Of the next `count` emails that SES accepts, the function never learns it."""
         with self._lock:
             self._lost_replies = count
 
-    def _takes_refusal(self) -> bool:
+    def _takes_refusal(self) -> str | None:
+        """The error of the refusal, if there is one."""
         with self._lock:
             self._refusals -= 1
-            return self._refusals >= 0
+            return self._refusal if self._refusals >= 0 else None
 
     def _loses_reply(self) -> bool:
         with self._lock:
@@ -132,8 +135,8 @@ def _door(outbox: Outbox, behind: str) -> type[http.server.BaseHTTPRequestHandle
         def _pass(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             sends = self.command == "POST" and self.path == SEND_EMAIL
-            if sends and outbox._takes_refusal():
-                self._answer(400, "SendingPausedException", b'{"message":"Email sending is paused."}')
+            if sends and (refusal := outbox._takes_refusal()):
+                self._answer(400, refusal, b'{"message":"Refused by the local cloud."}')
                 return
             status, kind, answer = _ask(behind, self.command, self.path, dict(self.headers), body)
             if sends and status == 200:

@@ -25,8 +25,9 @@ ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "arm64"}
 
 @dataclass(frozen=True)
 class Stack:
-    """The deployed stack's outputs."""
+    """The deployed stack: its name and its outputs."""
 
+    name: str
     events_queue_url: str
     dead_letter_queue_url: str
     configuration_set: str
@@ -120,6 +121,7 @@ def _outputs(aws: Aws, name: str) -> Stack:
     stacks = aws.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stacks[0]["Outputs"]}
     return Stack(
+        name=name,
         events_queue_url=outputs["EventsQueueUrl"],
         dead_letter_queue_url=outputs["DeadLetterQueueUrl"],
         configuration_set=outputs["ConfigurationSetName"],

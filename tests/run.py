@@ -74,6 +74,7 @@ STEPS = [
         with_postgres("cargo", "test", "--no-fail-fast", "--test", "it", "--test", "emails", "--test", "crashes", system=True),
     ),
     Step("e2e", "end to end through the local cloud", [PYTHON, "local/e2e.py"]),
+    Step("runbook", "the runbook, tried in the local cloud", [PYTHON, "local/runbook.py"]),
     Step("sam-local", "sam local invoke", ["bash", "tests/sam_local.sh"]),
 ]
 
