@@ -84,6 +84,13 @@ def the_dashboard_shows_metrics_that_the_code_emits_or_aws_documents() -> None:
         must_exist(watched)
 
 
+def the_dashboard_names_each_reason_of_what_fails() -> None:
+    """In CloudWatch's words, which CloudFormation must leave alone."""
+    body = json.loads(WITH_PROXY.properties("Dashboard")["DashboardBody"])
+    metrics = [metric[0] for widget in body["widgets"] for metric in widget["properties"].get("metrics", [])]
+    equal([metric["label"] for metric in metrics if isinstance(metric, dict)], ["${PROP('Dim.Reason')}"] * 2)
+
+
 def every_dead_letter_queue_has_an_alarm_on_what_lies_in_it() -> None:
     names = {
         properties["Dimensions"][0]["Value"]
@@ -158,6 +165,7 @@ def the_saved_query_asks_the_logs_that_tell_of_events() -> None:
 CHECKS = [
     every_alarm_watches_a_metric_that_the_code_emits_or_aws_documents,
     the_dashboard_shows_metrics_that_the_code_emits_or_aws_documents,
+    the_dashboard_names_each_reason_of_what_fails,
     every_dead_letter_queue_has_an_alarm_on_what_lies_in_it,
     every_reason_for_which_an_event_can_never_be_sent_has_an_alarm,
     every_alarm_says_what_to_do_and_points_to_its_section_of_the_runbook,
