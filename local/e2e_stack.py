@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import cloud
 import messages
 import notifications
+import stack
 from e2e_feedback import email_that_nobody_claimed, publish
 from expect import emails_of, emptied, equal, feedback_of, only, outcomes_of, rows_of, send_status_change, until
 
@@ -93,6 +94,15 @@ def the_switch_keeps_events_on_the_queue_and_loses_none(here: cloud.Cloud) -> No
     only(emails_of(here, event_id))
 
 
+def a_guided_deployment_is_content_with_an_empty_answer_to_each_question(here: cloud.Cloud) -> None:
+    """It would ask for ever for a parameter that is hidden (NoEcho)."""
+    config = here.home / "guided.toml"
+    config.write_text("version = 0.1\n")
+    done = stack.deploy_guided(here.home, here.aws, here.template, here.parameters, "onemail-guided", config)
+    equal((done.returncode, done.stderr if done.returncode else ""), (0, ""))
+    equal("DatabaseUrlSecretArn" in config.read_text(), True)
+
+
 def version(here: cloud.Cloud) -> int:
     """Of `notify`, which the queue calls."""
     alias = here.aws.client("lambda").get_alias(FunctionName=here.stack.notify_function, Name="live")
@@ -125,4 +135,5 @@ CHECKS = [
     an_update_that_changes_nothing_publishes_nothing,
     a_changed_parameter_takes_effect_and_no_event_is_lost_meanwhile,
     the_switch_keeps_events_on_the_queue_and_loses_none,
+    a_guided_deployment_is_content_with_an_empty_answer_to_each_question,
 ]

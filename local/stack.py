@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from aws import Aws
 
 ROOT = Path(__file__).resolve().parent.parent
 NAME = "onemail"
+GUIDED_SECONDS = 300
 ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "arm64"}
 
 
@@ -106,6 +108,33 @@ def deploy(
     mends.let_delay(aws, stack.feedback_function)
     invoke(aws, stack.migrate_function, {})
     return stack
+
+
+def deploy_guided(
+    home: Path, aws: Aws, template: Path, parameters: Mapping[str, str], name: str, config: Path
+) -> subprocess.CompletedProcess[str]:
+    """`sam deploy --guided` by somebody who takes what is offered; the parameters are what is offered."""
+    given = {**parameters, "Architecture": architecture()}
+    return subprocess.run(
+        [
+            Path(sys.executable).with_name("sam"),
+            "deploy",
+            "--guided",
+            f"--config-file={config}",
+            f"--stack-name={name}",
+            f"--template-file={mends.with_literals(template, given)}",
+            "--no-progressbar",
+            "--parameter-overrides",
+            *(f'{parameter}="{value}"' for parameter, value in given.items()),
+        ],
+        # One for each question, and more than there are.
+        input="\n" * 100,
+        capture_output=True,
+        text=True,
+        env=_environment(home) | {"AWS_ENDPOINT_URL": aws.endpoint},
+        timeout=GUIDED_SECONDS,
+        cwd=home,
+    )
 
 
 def invoke(aws: Aws, function: str, event: object) -> Any:
