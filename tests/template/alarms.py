@@ -110,7 +110,8 @@ def every_reason_for_which_an_event_can_never_be_sent_has_an_alarm() -> None:
     refusal = text[text.index("impl Refusal") : text.index("impl Release")]
     reasons = set(re.findall(r'=> "([a-z_]+)"', refusal))
     watched = {dimensions["Reason"] for _, metric, dimensions in watched_by_alarms() if metric == "Refused"}
-    equal(watched, reasons)
+    # Held isn't refused: it has a metric of its own, and the alarm EventsHeld.
+    equal(watched, reasons - {"held"})
 
 
 def every_alarm_says_what_to_do_and_points_to_its_section_of_the_runbook() -> None:

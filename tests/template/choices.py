@@ -89,6 +89,13 @@ def other_security_groups_publish_a_version_inside_a_vpc() -> None:
     equal(content(Deployed({**before, "SecurityGroupIds": "sg-3"}))[1] != content(Deployed(before))[1], True)
 
 
+def another_server_beside_the_secret_publishes_a_version_too() -> None:
+    with_url = {**variants.BY_SECRET, "DatabaseUrl": "postgres://db.example.com:5432/jobs"}
+    equal(content(Deployed(with_url))[1] != content(Deployed(variants.BY_SECRET))[1], True)
+    variables = Deployed(with_url).properties("NotifyFunction")["Environment"]["Variables"]
+    equal((variables["DATABASE_SECRET_ARN"], variables["DATABASE_IAM_AUTH"]), (variants.SECRET, "false"))
+
+
 def with_another_proxy_user_a_version_is_published_too() -> None:
     other = {**variants.BY_PROXY, "DatabaseUrl": "postgres://other@db.example.com:5432/jobs"}
     equal(content(Deployed(other))[1] != content(Deployed(variants.BY_PROXY))[1], True)
@@ -174,7 +181,7 @@ def endpoints_are_for_the_api_of_ses_and_what_else_is_called() -> None:
 def what_contradicts_itself_is_refused() -> None:
     contradictions = [
         variants.MAIL,
-        {**variants.BY_SECRET, "DatabaseUrl": variants.URL},
+        {**variants.BY_TOKEN, "DatabaseSecretArn": variants.SECRET},
         {**variants.BY_SECRET, "DatabaseUrlSecretArn": variants.SECRET},
         {**variants.BY_SECRET, "DatabaseResourceId": "db-ABC"},
         {**variants.BY_TOKEN, "ProxyDatabaseInstance": "jobs"},
@@ -218,6 +225,7 @@ def samconfig_names_parameters_that_exist() -> None:
 CHECKS = [
     a_changed_parameter_publishes_a_version_just_when_it_changes_the_function,
     other_security_groups_publish_a_version_inside_a_vpc,
+    another_server_beside_the_secret_publishes_a_version_too,
     with_another_proxy_user_a_version_is_published_too,
     the_sum_of_connections_is_what_the_parameter_says,
     the_rate_of_all_copies_is_what_the_parameter_says,

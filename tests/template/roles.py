@@ -30,8 +30,6 @@ BY_LAMBDA_IN_A_VPC = {
 BY_LAMBDA_TRACED = {"xray:PutTraceSegments", "xray:PutTelemetryRecords"}
 # Not calls of an API: decryption by Secrets Manager in our name, and the connection itself.
 WITHOUT_A_CALL = {"kms:Decrypt", "rds-db:connect"}
-# Until src/ calls it.
-COMING = {"secretsmanager:GetSecretValue"}
 # These know no resources.
 FOR_ANY_RESOURCE = BY_LAMBDA_IN_A_VPC | BY_LAMBDA_TRACED | {"cloudwatch:DescribeAlarms"}
 
@@ -69,7 +67,7 @@ def no_role_may_do_anything_to_everything() -> None:
 
 
 def the_functions_may_do_what_the_code_does_and_no_more() -> None:
-    code = source.actions() | COMING | WITHOUT_A_CALL
+    code = source.actions() | WITHOUT_A_CALL
     seen = set()
     for deployed in ALL.values():
         for function in deployed.of_type("AWS::Lambda::Function").values():

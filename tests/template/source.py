@@ -7,9 +7,8 @@ import re
 from deployed import ROOT
 
 SOURCE = ROOT / "src"
-# Emitted by the code that this template is made for, as its parts come together. Take out what src/ emits.
-COMING = {"Claimed", "Held", "ArrivalToAcceptance", "SesTime", "DatabaseTime"}
-COMING_REASONS = {"held"}
+# Where each function's counting is done: sending is notify's.
+PARTS = {"notify": ["notify", "send"], "feedback": ["feedback"]}
 # Counted by reason too, as a second metric with that dimension.
 BY_REASON = {"Released", "Refused"}
 # The SDK's calls, as IAM names them. A batch is checked as its single action.
@@ -26,18 +25,18 @@ SDKS = {"aws_sdk_sesv2", "aws_sdk_sqs", "aws_sdk_secretsmanager"}
 
 
 def metrics_of(function: str) -> set[str]:
-    """The names of what `notify` or `feedback` counts."""
+    """The names of what `notify` or `feedback` counts and times."""
     names = dict(re.findall(r'Self::(\w+) => "(\w+)"', (SOURCE / "metrics.rs").read_text()))
-    text = "".join(path.read_text() for path in (SOURCE / function).rglob("*.rs"))
-    counted = {names[variant] for variant in re.findall(r"Count::(\w+)", text) if variant in names}
-    return counted | (COMING if function == "notify" else set())
+    parts = PARTS[function]
+    text = "".join(path.read_text() for part in parts for path in (SOURCE / part).rglob("*.rs"))
+    return {names[variant] for variant in re.findall(r"\b(?:Count|Time)::(\w+)", text) if variant in names}
 
 
 def reasons() -> set[str]:
     """The words for why an event was refused or released."""
     text = (SOURCE / "notify" / "outcome.rs").read_text()
     words = re.findall(r'=> "([a-z_]+)"', text[text.index("impl Refusal") :])
-    return set(words) | COMING_REASONS
+    return set(words)
 
 
 def actions() -> set[str]:

@@ -20,6 +20,7 @@ RECOMMENDED = {
         "DatabaseSecretKeyArn": "arn:aws:kms:eu-west-1:123456789012:key/0123-4567",
     },
     "secret, and another for migrate": {**BY_SECRET, "MigrationSecretArn": SECRET.replace("database", "owner")},
+    "secret that RDS manages": {**BY_SECRET, "DatabaseUrl": "postgres://db.example.com:5432/jobs"},
     "IAM tokens": BY_TOKEN,
     "proxy of a cluster": BY_PROXY,
     "proxy of an instance": {**BY_PROXY, "ProxyDatabaseCluster": "", "ProxyDatabaseInstance": "jobs-1"},
