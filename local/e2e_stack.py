@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import threading
+import urllib.parse
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +37,38 @@ def a_trial_as_samconfig_has_it_writes_to_nobody_but_the_simulator(here: cloud.C
     emptied(there)
     equal(emails_of(there, event_id), [])
     equal(only(rows_of(there, event_id))["outcome"], "withheld")
+
+
+def a_secret_in_the_form_of_rds_is_read_by_the_functions_and_is_in_no_environment(here: cloud.Cloud) -> None:
+    server = urllib.parse.urlsplit(here.board.url)
+    password = str(uuid.uuid4())
+    secret = {
+        "username": server.username,
+        # The local server asks for none.
+        "password": password,
+        "host": server.hostname,
+        "port": server.port,
+        "dbname": server.path.strip("/"),
+    }
+    arn = here.aws.client("secretsmanager").create_secret(
+        Name="onemail/database", SecretString=json.dumps(secret)
+    )["ARN"]
+    there = here.deployed(name="onemail-secret", DatabaseSecretArn=arn, DatabaseUrlSecretArn="")
+    event_id = send_status_change(there, 3, "interview")
+    emptied(there)
+    only(emails_of(there, event_id))
+    until(lambda: there.unrecorded() == 0, "all that SES said is recorded")
+    for function in (there.stack.notify_function, there.stack.feedback_function, there.stack.migrate_function):
+        configuration = here.aws.client("lambda").get_function_configuration(FunctionName=function)
+        equal((function, password in json.dumps(configuration["Environment"])), (function, False))
+
+
+def lease_mode_is_a_parameter(here: cloud.Cloud) -> None:
+    there = here.deployed(name="onemail-lease", ClaimMode="lease", InDoubt="hold")
+    event_id = send_status_change(there, 3, "interview")
+    emptied(there)
+    only(emails_of(there, event_id))
+    equal(only(rows_of(there, event_id))["outcome"], "sent")
 
 
 def a_fifo_stack_sends_each_groups_emails_in_order_and_keeps_its_poison(here: cloud.Cloud) -> None:
@@ -131,6 +165,8 @@ def producing(here: cloud.Cloud) -> Iterator[list[str]]:
 CHECKS = [
     production_as_samconfig_has_it_sends,
     a_trial_as_samconfig_has_it_writes_to_nobody_but_the_simulator,
+    a_secret_in_the_form_of_rds_is_read_by_the_functions_and_is_in_no_environment,
+    lease_mode_is_a_parameter,
     a_fifo_stack_sends_each_groups_emails_in_order_and_keeps_its_poison,
     an_update_that_changes_nothing_publishes_nothing,
     a_changed_parameter_takes_effect_and_no_event_is_lost_meanwhile,

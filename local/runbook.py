@@ -236,11 +236,19 @@ def ImpossibleAddresses(here: cloud.Cloud) -> None:
 
 def ImpossibleData(here: cloud.Cloud) -> None:
     alarms = Alarms(here)
-    body = json.loads(messages.status_change(str(uuid.uuid4()), 3, "interview"))
-    # The schema takes any integer, the column doesn't.
-    here.send(json.dumps({**body, "application_id": 2**62}), json.dumps({**body, "application_id": 2**70}))
-    rings(alarms, "ImpossibleData")
-    delete_dead_letters(here)
+    # A query that takes a text for a number.
+    here.board.run(
+        "ALTER TABLE jobs_application RENAME TO applications; "
+        "CREATE VIEW jobs_application AS SELECT * FROM applications WHERE status::integer > 0"
+    )
+    try:
+        event_id = send_status_change(here, 21, "interview")
+        rings(alarms, "ImpossibleData")
+    finally:
+        here.board.run("DROP VIEW jobs_application; ALTER TABLE applications RENAME TO jobs_application")
+    events_move_back(here)
+    emptied(here)
+    only(emails_of(here, event_id))
     ends(here, "ImpossibleData")
 
 
