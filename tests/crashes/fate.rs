@@ -66,9 +66,9 @@ pub fn under_leases() -> Vec<Column> {
     };
     vec![
         column("`resend`: SES tells", InDoubt::Resend, Word::InTime),
-        column("SES never tells", InDoubt::Resend, Word::Never),
+        column("`resend`: never", InDoubt::Resend, Word::Never),
         column("`hold`: SES tells", InDoubt::Hold, Word::InTime),
-        column("SES never tells", InDoubt::Hold, Word::Never),
+        column("`hold`: never", InDoubt::Hold, Word::Never),
     ]
 }
 

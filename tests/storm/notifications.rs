@@ -23,6 +23,8 @@ pub struct Notifications {
 
 /// Slower than this is late: a message whose worker never learnt SES's answer comes back no sooner.
 const LATE: Duration = Duration::from_secs(2);
+/// In seconds: later than what comes back meanwhile.
+const LATER: (f64, f64) = (2.5, 10.0);
 
 impl Notifications {
     pub fn new(plan: Arc<Plan>, queue: Arc<Queue>, tally: Arc<Tally>) -> Self {
@@ -81,12 +83,16 @@ impl Notifications {
     }
 }
 
-/// Some are later than a crashed worker's event is sent again: in lease mode, the lease and the wait after it.
 fn delay(rng: &mut Rng, modes: Modes) -> Duration {
-    let latest = if modes.have_leases() { 18.0 } else { 10.0 };
+    // In lease mode a crashed worker's event is sent again only after the lease and the wait.
+    let later = if modes.have_leases() {
+        (12.0, 24.0)
+    } else {
+        LATER
+    };
     let (least, most) = weighted(
         rng,
-        &[(80, (0.02, 0.3)), (12, (0.3, 1.5)), (8, (2.5, latest))],
+        &[(80, (0.02, 0.3)), (12, (0.3, 1.5)), (4, LATER), (4, later)],
     );
     seconds(rng, least, most)
 }

@@ -1,5 +1,7 @@
 //! What passes on a connection, followed message by message: which claim is open, and how it ends.
 
+mod batch;
+
 use std::collections::VecDeque;
 use std::io;
 
@@ -9,7 +11,7 @@ use tokio::net::TcpStream;
 use crate::chronicle::{ClaimNumber, End};
 
 use super::Shared;
-use super::statement::{Batch, Does, Statement};
+use super::statement::{Batch, Statement};
 use super::strike::{How, Moment, Strike, When};
 use super::wire::{Message, STARTUP, Stream};
 
@@ -212,41 +214,6 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn batch_begins(&self, batch: &Batch) -> Option<Strike> {
-        /// Of the keys of a batch, whose strikes befall all of them.
-        const STRUCK_FOR: usize = 3;
-        let chronicle = &self.shared.chronicle;
-        let moment = match batch.does {
-            Does::Claim { lease } => {
-                chronicle.leases_begin(batch.attempt, &batch.keys, lease, &self.worker);
-                Moment::Claim
-            }
-            Does::Settle => {
-                chronicle.settlement_is_asked_for(batch.attempt, &batch.keys);
-                Moment::Commit
-            }
-            Does::LeaveInDoubt => {
-                chronicle.doubt_is_told(batch.attempt, &batch.keys);
-                Moment::Commit
-            }
-            Does::Release => Moment::Commit,
-        };
-        let mut strikes = batch.keys.iter().take(STRUCK_FOR);
-        strikes.find_map(|key| self.shared.strike(moment, key))
-    }
-
-    /// Each statement is committed by itself, so what came back is committed.
-    fn batch_ends(&self, batch: &Batch, rows: &[(String, bool)]) {
-        let chronicle = &self.shared.chronicle;
-        let end = match batch.does {
-            Does::Claim { .. } => return chronicle.leases_are_answered(batch.attempt, rows),
-            Does::Settle => End::Committed,
-            Does::Release => End::RolledBack,
-            Does::LeaveInDoubt => End::InDoubt,
-        };
-        chronicle.leases_end(batch.attempt, rows.iter().map(|(key, _)| key.as_str()), end);
-    }
-
     fn strike_at_commit(&self) -> Option<Strike> {
         let transaction = self.transaction.as_ref()?;
         let moment = match transaction.of {
@@ -268,14 +235,8 @@ impl<'a> Session<'a> {
                 None
             }
             b'D' => {
-                if let Some(asked) = self.asked.front_mut()
-                    && asked.batch.is_some()
-                {
-                    let mut columns = message.columns();
-                    let key = columns.next().unwrap_or_default();
-                    let won = columns.next() == Some(&[1]);
-                    let key = String::from_utf8_lossy(key).into_owned();
-                    asked.rows.push((key, won));
+                if let Some(asked) = self.asked.front_mut() {
+                    asked.row(message);
                 }
                 None
             }
