@@ -39,6 +39,15 @@ pub enum Standing {
     OtherPayload,
 }
 
+/// What a claim asks Postgres in each mode.
+#[cfg(test)]
+pub(crate) fn statements_of_a_claim() -> [String; 2] {
+    [
+        [sql::CLAIM, sql::STANDING].concat(),
+        lease::CLAIM.to_owned(),
+    ]
+}
+
 fn read_rows(rows: &[tokio_postgres::Row]) -> Result<Vec<Row>, DatabaseError> {
     rows.iter()
         .map(|row| row.try_get::<_, Json<Row>>(0).map(|row| row.0))

@@ -62,6 +62,9 @@ impl Cleanup {
     /// The schema is too old, or Postgres failed; what was deleted until then stays deleted.
     pub async fn handle(&self, deadline: Deadline) -> anyhow::Result<Cleaned> {
         let stop = deadline.keeping(ANSWER);
+        if let Err(error) = self.connections.check_schema(stop).await {
+            return Err(failed(&error).context("Failed to begin"));
+        }
         let run = self.run(stop).await;
         run.tell();
         let deleted = run.deleted();

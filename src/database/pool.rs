@@ -5,7 +5,6 @@ use std::time::Duration;
 use anyhow::Context as _;
 use deadpool::Runtime;
 use deadpool::managed::{Object, Pool};
-use tokio::sync::OnceCell;
 use tokio_postgres::Client;
 
 use crate::clock::Deadline;
@@ -18,8 +17,6 @@ use super::verdict::{DatabaseError, DatabaseVerdict};
 
 pub struct Connections {
     pool: Pool<Opener>,
-    /// Set once the schema was found to be as new as this binary. `None`: it is being made.
-    schema_is_ready: Option<OnceCell<()>>,
 }
 
 /// For the look at the schema, one statement on the catalog.
@@ -31,52 +28,53 @@ impl Connections {
     /// # Errors
     /// The root certificates can't be read.
     pub fn new(config: &DatabaseConfig, most: usize) -> anyhow::Result<Self> {
-        Ok(Self {
-            schema_is_ready: Some(OnceCell::new()),
-            ..Self::for_migrating(config, most)?
-        })
-    }
-
-    /// To a database whose schema may be of any version.
-    ///
-    /// # Errors
-    /// The root certificates can't be read.
-    pub fn for_migrating(config: &DatabaseConfig, most: usize) -> anyhow::Result<Self> {
         let pool = Pool::builder(Opener::new(Logins::new(config)?))
             .max_size(most)
             .runtime(Runtime::Tokio1)
             .build()
             .context("Failed to set up the connection pool")?;
-        Ok(Self {
-            pool,
-            schema_is_ready: None,
-        })
+        Ok(Self { pool })
     }
 
-    /// A connection that is alive as far as can be told, to a schema that has all that this binary needs: the
-    /// first one asks, until the answer was yes once.
+    /// A connection that is alive as far as can be told.
     ///
     /// # Errors
-    /// None could be had before the deadline, or the schema is too old.
+    /// None could be had before the deadline.
     pub async fn get(&self, deadline: Deadline) -> Result<Connection, DatabaseError> {
-        let get = async {
-            let connection = Connection(Some(self.pool.get().await?));
-            if let Some(ready) = &self.schema_is_ready {
-                ready.get_or_try_init(|| check(&connection)).await?;
-            }
-            Ok(connection)
-        };
-        match tokio::time::timeout_at(deadline.instant(), get).await {
-            Ok(got) => got,
+        match tokio::time::timeout_at(deadline.instant(), self.pool.get()).await {
+            Ok(Ok(object)) => Ok(Connection(Some(object))),
+            Ok(Err(error)) => Err(error.into()),
             Err(_) => Err(DatabaseError::NoConnectionInTime),
         }
     }
-}
 
-async fn check(connection: &Connection) -> Result<(), DatabaseError> {
-    tokio::time::timeout(SCHEMA_TIMEOUT, look_at_schema(connection))
-        .await
-        .unwrap_or(Err(DatabaseError::NoAnswerInTime))
+    /// Whether the schema has all that this binary needs.
+    ///
+    /// # Errors
+    /// It hasn't, or that could not be asked.
+    pub async fn check_schema(&self, deadline: Deadline) -> Result<(), DatabaseError> {
+        let look = async {
+            let connection = self.get(deadline).await?;
+            look_at_schema(&connection).await?;
+            connection.rest();
+            Ok(())
+        };
+        tokio::time::timeout(deadline.left_at_most(SCHEMA_TIMEOUT), look)
+            .await
+            .unwrap_or(Err(DatabaseError::NoAnswerInTime))
+    }
+
+    /// Where a table or a column is missing, the schema may be too old, and then that is what whoever operates this
+    /// must know.
+    async fn or_the_schema(&self, error: DatabaseError, deadline: Deadline) -> DatabaseError {
+        if !error.is_of_the_schema() {
+            return error;
+        }
+        match self.check_schema(deadline).await {
+            Err(DatabaseError::SchemaTooOld(old)) => DatabaseError::SchemaTooOld(old),
+            _ => error,
+        }
+    }
 }
 
 /// The first connection may have died in the pool, the second with its node.
@@ -107,7 +105,7 @@ impl Connections {
                 && tries < MOST_CONNECTIONS
                 && !deadline.left().is_zero();
             if !again {
-                return Err(error);
+                return Err(self.or_the_schema(error, deadline).await);
             }
             // What befell this one, a restart or a failover, has befallen those that rest in the pool.
             self.pool.retain(|_, _| false);

@@ -1,5 +1,8 @@
 //! Which version the database's schema has, told by what each migration left in it.
 //!
+//! It is looked at when a statement finds a table or a column missing, and so costs nothing where all is well. A claim
+//! names all that this binary needs, so an older schema is noticed before anything is claimed or sent.
+//!
 //! The migrations' own table isn't asked: the worker's role needs no right to it, and what counts is what the
 //! statements will find. The catalog answers anybody, and looks along the same `search_path`.
 
@@ -121,6 +124,19 @@ pub(super) async fn look_at_schema(connection: &Connection) -> Result<(), Databa
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What a claim doesn't name would be missed in the middle of the work only.
+    #[test]
+    fn a_claim_of_either_mode_names_all_that_is_needed() {
+        for claim in crate::claim::statements_of_a_claim() {
+            for Trace { table, column, .. } in TRACES {
+                assert!(
+                    claim.contains(table) && claim.contains(column),
+                    "{table}.{column} isn't in {claim}"
+                );
+            }
+        }
+    }
 
     #[test]
     fn each_migration_has_its_trace() {

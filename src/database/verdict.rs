@@ -69,6 +69,13 @@ impl DatabaseError {
         matches!(self, Self::Postgres(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
     }
 
+    /// Whether a table, a column or a schema is missing.
+    pub(super) fn is_of_the_schema(&self) -> bool {
+        matches!(self, Self::Postgres(error) if error.code().is_some_and(|code| {
+            [SqlState::UNDEFINED_TABLE, SqlState::UNDEFINED_COLUMN, SqlState::INVALID_SCHEMA_NAME].contains(code)
+        }))
+    }
+
     /// Whether it is our setup, once other connections have failed in the same way: the password, or TLS.
     pub fn is_setup(&self) -> bool {
         if self.verdict() == DatabaseVerdict::Ours {

@@ -58,7 +58,7 @@ pub(crate) fn versions() -> Vec<i32> {
 }
 
 async fn apply(config: &DatabaseConfig, deadline: Deadline) -> anyhow::Result<Migrated> {
-    let connections = Connections::for_migrating(config, 2)?;
+    let connections = Connections::new(config, 2)?;
     // On a connection of its own, and in a transaction: a pooler in transaction mode may hand the session of a
     // connection to others between two transactions.
     let guard = connections.get(deadline).await.context(UNREACHABLE)?;

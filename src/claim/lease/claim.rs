@@ -14,7 +14,7 @@ use crate::receive::Event;
 
 use super::Attempt;
 
-const CLAIM: &str = include_str!("claim.sql");
+pub(in crate::claim) const CLAIM: &str = include_str!("claim.sql");
 
 /// An event that asks for its key.
 #[derive(Clone, Copy)]

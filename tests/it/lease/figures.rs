@@ -12,7 +12,6 @@ use crate::support::event::{Record, batch, interview};
 use crate::support::gate::Gate;
 use crate::support::lambda::Sandbox;
 use crate::support::mode::Mode;
-use crate::support::proxy::Proxy;
 use crate::support::ses::{Reply, Ses};
 
 use counters::{Cost, Server};
@@ -27,12 +26,11 @@ async fn cost_of_ten(server: &Server, database: &str, mode: Mode, emails: usize)
     let ses = Ses::start().await;
     let gate = Gate::closed();
     ses.reply_always(Reply::accept().after(&gate));
-    let proxy = Proxy::start(server.port()).await;
-    let environment = Environment::notify(&Server::url(proxy.port(), database), &ses)
+    let environment = Environment::notify(&Server::url(server.port(), database), &ses)
         .with("CLAIM_MODE", mode.name());
     let sandbox = Sandbox::start(&environment).await;
     server
-        .cost_of(database, &proxy, async {
+        .cost_of(database, async {
             let running = sandbox.begin(ten());
             ses.received(emails).await;
             gate.open();

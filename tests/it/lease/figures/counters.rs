@@ -7,7 +7,6 @@ use tokio_postgres::Client;
 use crate::support::by_hand;
 use crate::support::environment::Environment;
 use crate::support::patience::within_reason;
-use crate::support::proxy::Proxy;
 
 use super::postgres::Postgres;
 
@@ -128,12 +127,7 @@ impl Server {
     }
 
     /// What the work cost, which must have ended its sessions when it ends.
-    pub async fn cost_of(
-        &self,
-        database: &str,
-        proxy: &Proxy,
-        work: impl Future<Output = ()>,
-    ) -> Cost {
+    pub async fn cost_of(&self, database: &str, work: impl Future<Output = ()>) -> Cost {
         let opening = {
             let before = self.counters(database).await;
             drop(self.postgres.connect(database).await.expect("it is up"));
@@ -143,11 +137,7 @@ impl Server {
         let before = self.counters(database).await;
         work.await;
         let mut cost = self.counters(database).await.since(before);
-        // An empty query asks whether a connection that rested for long is alive. On a busy machine one may be needed,
-        // and it counts as a transaction.
-        let messages = proxy.messages();
-        let alive = messages.iter().filter(|message| message.sql() == Some(""));
-        cost.commits -= cost.connections * opening.commits + alive.count() as i64;
+        cost.commits -= cost.connections * opening.commits;
         cost.rollbacks -= cost.connections * opening.rollbacks;
         cost
     }
