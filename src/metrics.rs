@@ -34,7 +34,7 @@ pub enum Count {
     Refused,
     /// Moved to the dead-letter queue by us.
     DeadLettered,
-    /// A notification from SES wrote a claim that no worker had written.
+    /// A notification from SES wrote that an email was sent before its worker did, which is dead or slower.
     SettledBySes,
     /// A second email left for one event.
     SecondEmails,

@@ -113,7 +113,7 @@ async fn open(
     };
     match read() {
         Ok(Read::Won(rows)) => Ok(Claim::Won(Box::new(Claimed::new(connection, event)), rows)),
-        Ok(Read::Overdue(rows)) => decide(connection, event, doubt, rows).await,
+        Ok(Read::Overdue(rows)) => decide(connection, event, doubt, rows, &begin).await,
         Ok(Read::Lost(standing)) => {
             roll_back(connection).await;
             Ok(Claim::Lost(standing))
@@ -170,42 +170,77 @@ async fn decide(
     event: &Event<'_>,
     doubt: DoubtPolicy,
     rows: Result<Vec<tokio_postgres::Row>, tokio_postgres::Error>,
+    begin: &str,
 ) -> Result<Claim, DatabaseError> {
-    let key = event.key.as_str();
-    let wait_s = doubt.wait.as_secs_f64();
-    let parameters: [(&(dyn ToSql + Sync), Type); 2] =
-        [(&key, Type::TEXT), (&wait_s, Type::FLOAT8)];
-    let decided = async {
-        let client = connection.client();
-        let changed = match doubt.then {
-            InDoubt::Resend => client.execute_typed(sql::TAKE_OVER, &parameters).await?,
-            InDoubt::Hold => {
-                let changed = client.execute_typed(sql::HOLD, &parameters).await?;
-                client.batch_execute("COMMIT").await?;
-                changed
-            }
-        };
-        // Nothing is changed where another worker was quicker.
-        Ok::<_, DatabaseError>(changed == 1)
-    };
-    match (decided.await, doubt.then) {
-        (Ok(true), InDoubt::Resend) => match rows
-            .map_err(DatabaseError::from)
-            .and_then(|rows| read_rows(&rows))
-        {
-            Ok(rows) => Ok(Claim::Won(Box::new(Claimed::new(connection, event)), rows)),
+    let rows = rows.map_err(DatabaseError::from);
+    match doubt.then {
+        InDoubt::Resend => match rows.and_then(|rows| read_rows(&rows)) {
+            Ok(rows) => take_over(connection, event, doubt, rows).await,
             Err(error) => Err(give_back(connection, error).await),
         },
-        (Ok(true), InDoubt::Hold) => {
+        // Whom the email would be for doesn't matter, and neither does it if that query failed.
+        InDoubt::Hold => hold(connection, event, doubt, rows.is_err().then_some(begin)).await,
+    }
+}
+
+async fn take_over(
+    connection: Connection,
+    event: &Event<'_>,
+    doubt: DoubtPolicy,
+    rows: Vec<Row>,
+) -> Result<Claim, DatabaseError> {
+    match change(&connection, sql::TAKE_OVER, event, doubt).await {
+        Ok(true) => Ok(Claim::Won(Box::new(Claimed::new(connection, event)), rows)),
+        Ok(false) => Ok(overtaken(connection).await),
+        Err(error) => Err(give_back(connection, error).await),
+    }
+}
+
+/// `begin`: the transaction is aborted, and has to be begun anew.
+async fn hold(
+    connection: Connection,
+    event: &Event<'_>,
+    doubt: DoubtPolicy,
+    begin: Option<&str>,
+) -> Result<Claim, DatabaseError> {
+    let held = async {
+        if let Some(begin) = begin {
+            let again = format!("ROLLBACK; {begin}");
+            connection.client().batch_execute(&again).await?;
+        }
+        let held = change(&connection, sql::HOLD, event, doubt).await?;
+        connection.client().batch_execute("COMMIT").await?;
+        Ok(held)
+    };
+    match held.await {
+        Ok(true) => {
             connection.rest();
             Ok(Claim::Lost(Standing::Held))
         }
-        (Ok(false), _) => {
-            roll_back(connection).await;
-            Ok(Claim::Lost(Standing::InProgress(Duration::ZERO)))
-        }
-        (Err(error), _) => Err(give_back(connection, error).await),
+        Ok(false) => Ok(overtaken(connection).await),
+        Err(error) => Err(give_back(connection, error).await),
     }
+}
+
+/// Whether the row was as we thought it was.
+async fn change(
+    connection: &Connection,
+    statement: &str,
+    event: &Event<'_>,
+    doubt: DoubtPolicy,
+) -> Result<bool, DatabaseError> {
+    let parameters: [(&(dyn ToSql + Sync), Type); 2] = [
+        (&event.key.as_str(), Type::TEXT),
+        (&doubt.wait.as_secs_f64(), Type::FLOAT8),
+    ];
+    let client = connection.client();
+    Ok(client.execute_typed(statement, &parameters).await? == 1)
+}
+
+/// Another worker was quicker.
+async fn overtaken(connection: Connection) -> Claim {
+    roll_back(connection).await;
+    Claim::Lost(Standing::InProgress(Duration::ZERO))
 }
 
 /// Where another connection may do better, this one must not come up again.

@@ -69,6 +69,11 @@ impl DatabaseError {
         matches!(self, Self::Postgres(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
     }
 
+    /// Whether the connection is lost, or was never had, and Postgres has not said why.
+    pub fn is_of_the_connection(&self) -> bool {
+        matches!(self, Self::Postgres(error) if error.code().is_none())
+    }
+
     /// Whether a table, a column or a schema is missing.
     pub(super) fn is_of_the_schema(&self) -> bool {
         matches!(self, Self::Postgres(error) if error.code().is_some_and(|code| {

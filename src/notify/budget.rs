@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use crate::claim::{Limits, LookUpLimits};
+use crate::claim::Limits;
 use crate::clock::Deadline;
 use crate::send;
 
@@ -111,12 +111,14 @@ pub(super) fn lease_limits(deadline: Deadline) -> LeaseLimits {
     }
 }
 
-/// What it may take to look up the recipients of a batch, and as seen from here.
-pub(super) fn look_up_limits(deadline: Deadline) -> (LookUpLimits, Duration) {
-    let answer = MOST_STEP.min(claimed_by(deadline).left());
-    let limits = LookUpLimits {
-        together: answer / 4,
-        alone: answer / 20,
-    };
-    (limits, answer)
+/// What it may take to look up all recipients of a batch together. As much again and more is left to look them up one
+/// by one.
+pub(super) fn look_up_limit(deadline: Deadline) -> Duration {
+    (started_by(deadline).left() / 3).min(MOST_STEP)
+}
+
+/// What it may take to look up one recipient, with so many to go, so that those who are found can be sent to.
+pub(super) fn look_up_limit_of_one(deadline: Deadline, to_go: usize) -> Duration {
+    let to_go = u32::try_from(to_go).unwrap_or(u32::MAX).max(1);
+    (started_by(deadline).left() / to_go.saturating_add(1)).min(MOST_STATEMENT)
 }

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::claim::Candidate;
 use crate::emails::Catalogue;
 use crate::queue::Record;
-use crate::receive::{Event, Malformed};
+use crate::receive::{Event, Malformed, PayloadHash};
 
 use super::line::Line;
 use super::outcome::{Outcome, Refusal, Release};
@@ -34,6 +34,16 @@ pub(super) struct Lane<'a> {
     pub items: Vec<Item<'a>>,
     /// One of its records stays on the queue, and so do those behind it.
     pub stuck: bool,
+    /// The last event of it that was sent, or was before.
+    pub handled: Option<Handled>,
+}
+
+/// An event whose email has left.
+#[derive(PartialEq, Eq)]
+pub(super) struct Handled {
+    key: String,
+    event_type: String,
+    payload_hash: PayloadHash,
 }
 
 /// The records at the front of a lane that can be claimed together with those of other lanes.
@@ -41,6 +51,7 @@ pub(super) struct Front<'l, 'a> {
     pub items: Vec<Item<'a>>,
     /// The lane's.
     pub stuck: &'l mut bool,
+    pub handled: &'l mut Option<Handled>,
 }
 
 impl<'a> Item<'a> {
@@ -54,6 +65,13 @@ impl<'a> Item<'a> {
     /// The event's key; empty for what is no event.
     pub fn key(&self) -> &str {
         self.event.as_ref().map_or("", |event| event.key.as_str())
+    }
+
+    /// What those behind it know by this outcome.
+    pub fn handled(&self, outcome: &Outcome) -> Option<Handled> {
+        matches!(outcome, Outcome::Sent(_) | Outcome::Duplicate)
+            .then(|| Handled::of(self.event.as_ref().ok()))
+            .flatten()
     }
 
     /// Whether, after this outcome, those behind it have to wait. Off FIFO, an event that can never be sent says
@@ -98,6 +116,7 @@ pub(super) fn of<'a>(
             lanes.push(Lane {
                 items: Vec::new(),
                 stuck: false,
+                handled: None,
             });
             lanes.len() - 1
         });
@@ -109,6 +128,31 @@ pub(super) fn of<'a>(
         });
     }
     lanes
+}
+
+impl Handled {
+    fn of(event: Option<&Event<'_>>) -> Option<Self> {
+        event.map(|event| Self {
+            key: event.key.as_str().to_owned(),
+            event_type: event.event_type().to_owned(),
+            payload_hash: event.payload_hash,
+        })
+    }
+}
+
+/// Takes from the front of each lane the messages about an event that was just handled, which the ledger need not be
+/// asked for.
+pub(super) fn duplicates<'a>(lanes: &mut [Lane<'a>]) -> Vec<Item<'a>> {
+    let mut duplicates = Vec::new();
+    for lane in lanes.iter_mut().filter(|lane| lane.handled.is_some()) {
+        let of_the_same = lane.items.iter().take_while(|item| {
+            let event = item.event.as_ref().ok();
+            Handled::of(event) == lane.handled
+        });
+        let of_the_same = of_the_same.count();
+        duplicates.extend(lane.items.drain(..of_the_same));
+    }
+    duplicates
 }
 
 /// Takes from each lane what can be claimed together: up to the first record whose key is taken already.
@@ -123,6 +167,7 @@ pub(super) fn fronts<'l, 'a>(lanes: &'l mut [Lane<'a>]) -> Vec<Front<'l, 'a>> {
         Front {
             items: lane.items.drain(..together).collect(),
             stuck: &mut lane.stuck,
+            handled: &mut lane.handled,
         }
     });
     fronts.filter(|front| !front.items.is_empty()).collect()

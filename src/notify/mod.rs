@@ -141,7 +141,7 @@ impl Invocation<'_> {
     }
 
     /// Moves an event that can never be sent to the dead-letter queue, if there is one to move it to.
-    async fn give_up(&self, item: &Item<'_>, outcome: Outcome) -> Outcome {
+    async fn give_up(&self, item: &Item<'_>, outcome: Outcome, by: Deadline) -> Outcome {
         let (refusal, dead_letters) = match (outcome, &self.notifier.dead_letters) {
             (Outcome::Refused(refusal), Some(dead_letters)) => (refusal, dead_letters),
             (outcome, _) => return outcome,
@@ -154,8 +154,7 @@ impl Invocation<'_> {
             event_id: item.event.as_ref().ok().map(|event| event.key.as_str()),
         };
         let put = dead_letters.put(&self.notifier.queue, &letter);
-        let deadline = budget::settled_by(self.deadline);
-        let cause = match tokio::time::timeout_at(deadline.instant(), put).await {
+        let cause = match tokio::time::timeout_at(by.instant(), put).await {
             Ok(Ok(())) => return Outcome::DeadLettered(refusal),
             Ok(Err(error)) => error.to_string(),
             Err(_) => "no answer from SQS in time".to_owned(),

@@ -33,7 +33,8 @@ impl Invocation<'_> {
             } else {
                 self.outcome(&mut item, answer).await
             };
-            let outcome = self.give_up(&item, outcome).await;
+            let by = budget::settled_by(self.deadline);
+            let outcome = self.give_up(&item, outcome, by).await;
             lane.stuck |= item.holds_up(&outcome);
             self.finish(item, &outcome, answer);
         }

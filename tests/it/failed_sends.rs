@@ -273,19 +273,19 @@ async fn an_error_of_postgres_is_shown_with_its_code() {
         .assert_none_failed();
     world
         .database
-        .execute("DROP TABLE processed_events CASCADE")
+        .execute("DROP TABLE jobs_application CASCADE")
         .await;
 
     world
         .sandbox
-        .invoke(batch([Record::new("m-1", &interview("no-ledger"))]))
+        .invoke(batch([Record::new("m-1", &interview("no-table"))]))
         .await
         .assert_failed(&["m-1"]);
 
     world.ses.assert_requests(1);
-    let line = world.sandbox.logs.outcome_of("no-ledger").await;
+    let line = world.sandbox.logs.outcome_of("no-table").await;
     assert!(
-        line.text.contains("42P01") && line.text.contains("processed_events"),
+        line.text.contains("42P01") && line.text.contains("jobs_application"),
         "{}",
         line.text
     );

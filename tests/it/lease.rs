@@ -9,6 +9,7 @@ mod found_by_transactions;
 mod held;
 mod in_doubt;
 mod in_progress;
+mod late;
 mod lost_answers;
 mod lost_rows;
 mod mixed;
@@ -16,7 +17,9 @@ mod neighbours;
 mod one_batch;
 mod order;
 mod outcomes;
+mod races;
 mod session;
+mod together;
 
 use crate::support::environment::Environment;
 use crate::support::event::{Record, interview};

@@ -11,6 +11,7 @@ use crate::support::database;
 use crate::support::environment::Environment;
 use crate::support::event::{Record, batch, interview};
 use crate::support::lambda::Sandbox;
+use crate::support::mode::Mode;
 use crate::support::notification;
 use crate::support::ses::{Reply, Ses};
 use crate::support::sqs::Sqs;
@@ -163,10 +164,15 @@ async fn the_whole_path_runs_under_the_weaker_role() {
         )
         .await;
     let answer = cleanup.try_invoke(json!({})).await.expect("an answer");
+    // A send of unknown outcome is a mark in one mode, and a row in the other.
+    let marks = match Mode::of_this_run() {
+        Mode::Transaction => 1,
+        Mode::Lease => 0,
+    };
     assert_eq!(
         answer,
-        json!({ "deleted": 5 }),
-        "two claims, two notifications, one mark"
+        json!({ "deleted": 4 + marks }),
+        "two claims, two notifications, and what was marked"
     );
     let expected = ("left".to_owned(), "unknown".to_owned());
     assert_eq!(roles.claims().await, [expected]);

@@ -43,6 +43,8 @@ pub struct Terms {
     pub lock: Duration,
     /// The same, where each key is claimed by itself.
     pub lock_alone: Duration,
+    /// For which the worker waits for an answer.
+    pub answer: Duration,
 }
 
 /// By a neighbour of whom no more is known.
@@ -97,9 +99,17 @@ async fn claim_alone(
             .next()
             .flatten()
             .unwrap_or(IN_PROGRESS))),
-        Err(error) if error.verdict() == DatabaseVerdict::TryAnotherConnection => Err(error),
+        Err(error) if befalls_all(&error) => Err(error),
         Err(error) => Ok(of_one(error)),
     }
+}
+
+/// Whether it says nothing of any one event: the connection, or our setup.
+fn befalls_all(error: &DatabaseError) -> bool {
+    matches!(
+        error.verdict(),
+        DatabaseVerdict::TryAnotherConnection | DatabaseVerdict::Ours
+    )
 }
 
 /// What the error says of the only event of its statement.
@@ -142,6 +152,7 @@ async fn claim_some(
                 (&terms.doubt.wait.as_secs_f64(), Type::FLOAT8),
                 (&(terms.doubt.then == InDoubt::Hold), Type::BOOL),
                 (&lock.as_millis().max(1).to_string(), Type::TEXT),
+                (&terms.answer.as_secs_f64(), Type::FLOAT8),
             ],
         )
         .await?;

@@ -2,7 +2,8 @@
 --
 -- $1 keys, $2 types, $3 payload hashes, $4 SQS message ids; $5 the number of this attempt, $6 seconds of its lease;
 -- $7 seconds for which SES's word may settle a send in doubt, $8 whether it is held after that; $9 milliseconds to
--- wait for a neighbour that has inserted a key and not yet ended its transaction.
+-- wait for a neighbour that has inserted a key and not yet ended its transaction; $10 seconds for which the worker
+-- waits for the answer.
 
 WITH patience AS MATERIALIZED (
     -- For this statement alone, and so without a transaction around it.
@@ -13,6 +14,8 @@ event AS MATERIALIZED (
       FROM patience
      CROSS JOIN unnest($1, $2, $3, $4) AS event (event_id, event_type, payload_sha256, message_id)
      WHERE patience.lock_timeout IS NOT NULL
+       -- Where Postgres kept the statement waiting until its worker gave it up, a claim would be nobody's.
+       AND clock_timestamp() < transaction_timestamp() + make_interval(secs => $10)
 ),
 -- As it stood when the statement began. A claim that SES settled has no payload to compare with.
 found AS MATERIALIZED (

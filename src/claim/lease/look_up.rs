@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use futures_util::future::{join_all, join3, join4};
+use futures_util::future::{join_all, join4};
 use tokio_postgres::Client;
 use tokio_postgres::types::{Json, Type};
 
 use crate::claim::{Row, Standing, read_rows};
-use crate::database::{Connection, DatabaseError, DatabaseVerdict};
+use crate::database::{Connection, DatabaseError};
 use crate::queue::MessageId;
 
 use super::{Attempt, Candidate};
@@ -35,31 +35,20 @@ pub enum Found {
     InDoubt(Duration),
     /// The row is not ours any more.
     Lost(Standing),
-    /// This event's query failed.
-    Failed(DatabaseError),
 }
 
 type Rows = Result<Vec<tokio_postgres::Row>, tokio_postgres::Error>;
 
-/// For how long Postgres may look.
-#[derive(Clone, Copy, Debug)]
-pub struct LookUpLimits {
-    /// For a statement, where all events are looked up together.
-    pub together: Duration,
-    /// The same, where each is looked up by itself.
-    pub alone: Duration,
-}
-
-/// Asks for all events in one round trip, whatever kinds of email they are: the statements go out together. What is
-/// found comes back in the order of the events.
+/// Asks for all events in one round trip, whatever kinds of email they are: the statements go out together, each of
+/// which may take as long as `statement`. What is found comes back in the order of the events.
 ///
 /// # Errors
-/// Nothing was found.
+/// Nothing was found. Where there is more than one event, it may be the query of one of them that failed.
 pub async fn look_up(
     connection: Connection,
     attempt: Attempt,
     claimed: &[Candidate<'_>],
-    limits: LookUpLimits,
+    statement: Duration,
 ) -> Result<Vec<Found>, DatabaseError> {
     let keys: Vec<&str> = claimed
         .iter()
@@ -70,7 +59,7 @@ pub async fn look_up(
         .map(|candidate| candidate.message_id.map(MessageId::as_str))
         .collect();
     let client = connection.client();
-    let begin = begin(limits.together);
+    let begin = begin(statement);
     let (begun, standings, rows, ended) = join4(
         client.batch_execute(&begin),
         client.query_typed(
@@ -82,50 +71,31 @@ pub async fn look_up(
             ],
         ),
         join_all(claimed.iter().map(|candidate| query(client, *candidate))),
-        client.batch_execute(END),
+        // There is nothing to commit.
+        client.batch_execute("ROLLBACK"),
     )
     .await;
-    begun?;
-    let standings = standings?;
-    let mut in_the_way = in_the_way(&standings)?;
-    ended?;
-    // After the first failure the others only say that the transaction is aborted. Each by itself, those that can be
-    // answered are.
-    let rows = if rows.iter().any(Result::is_err) {
-        one_by_one(client, claimed, limits.alone).await?
-    } else {
-        rows
-    };
-    let mut found = Vec::with_capacity(claimed.len());
-    for (key, rows) in keys.into_iter().zip(rows) {
-        found.push(match in_the_way.remove(key) {
-            Some(found) => found,
-            None => of(rows)?,
-        });
-    }
-    connection.rest();
-    Ok(found)
-}
-
-async fn one_by_one(
-    client: &Client,
-    claimed: &[Candidate<'_>],
-    statement: Duration,
-) -> Result<Vec<Rows>, tokio_postgres::Error> {
-    let begin = begin(statement);
-    let mut found = Vec::with_capacity(claimed.len());
-    for candidate in claimed {
-        let (begun, rows, ended) = join3(
-            client.batch_execute(&begin),
-            query(client, *candidate),
-            client.batch_execute(END),
-        )
-        .await;
+    // In the order in which they were sent: after the first failure the others only say that the transaction is
+    // aborted.
+    let read = || -> Result<Vec<Found>, DatabaseError> {
         begun?;
-        ended?;
-        found.push(rows);
+        let standings = standings?;
+        let mut in_the_way = in_the_way(&standings)?;
+        let mut found = Vec::with_capacity(claimed.len());
+        for (key, rows) in keys.iter().zip(rows) {
+            let rows = read_rows(&rows?);
+            found.push(match in_the_way.remove(key) {
+                Some(found) => found,
+                None => Found::Rows(rows?),
+            });
+        }
+        Ok(found)
+    };
+    let found = read();
+    if ended.is_ok() {
+        connection.rest();
     }
-    Ok(found)
+    found
 }
 
 fn begin(statement: Duration) -> String {
@@ -134,9 +104,6 @@ fn begin(statement: Duration) -> String {
         statement.as_millis().max(1)
     )
 }
-
-/// There is nothing to commit.
-const END: &str = "ROLLBACK";
 
 async fn query(client: &Client, candidate: Candidate<'_>) -> Rows {
     let event = candidate.event;
@@ -164,14 +131,4 @@ fn in_the_way(rows: &[tokio_postgres::Row]) -> Result<HashMap<&str, Found>, toki
         in_the_way.insert(row.try_get("event_id")?, found);
     }
     Ok(in_the_way)
-}
-
-/// What another connection may cure befalls all events.
-fn of(rows: Rows) -> Result<Found, DatabaseError> {
-    let rows = rows.map_err(DatabaseError::from);
-    match rows.and_then(|rows| read_rows(&rows)) {
-        Ok(rows) => Ok(Found::Rows(rows)),
-        Err(error) if error.verdict() == DatabaseVerdict::TryAnotherConnection => Err(error),
-        Err(error) => Ok(Found::Failed(error)),
-    }
 }

@@ -10,5 +10,5 @@ pub use attempt::Attempt;
 #[cfg(test)]
 pub(super) use claim::CLAIM;
 pub use claim::{Candidate, LeaseClaim, Terms, claim_all};
-pub use look_up::{Found, LookUpLimits, look_up};
+pub use look_up::{Found, look_up};
 pub use settling::{Settling, Written};

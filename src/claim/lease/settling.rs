@@ -1,12 +1,13 @@
 //! What becomes of the rows that an attempt has claimed. Each statement is of this attempt's rows alone: where another
 //! one has a row by now, nothing is changed.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::claim::Settled;
-use crate::database::{Connection, DatabaseError};
+use crate::database::{Connection, DatabaseError, DatabaseVerdict};
 
 use super::Attempt;
 
@@ -19,25 +20,34 @@ const SETTLE: &str = "\
            lease_until = NULL
       FROM unnest($2, $3, $4) AS settled (event_id, outcome, ses_message_id)
      WHERE ledger.event_id = settled.event_id
-       AND ledger.attempt = $1
-    RETURNING ledger.event_id,
-              ledger.ses_message_id IS NOT DISTINCT FROM settled.ses_message_id AS of_this_email";
+       AND ledger.attempt = $1";
 
 const RELEASE: &str = "\
-    DELETE FROM processed_events
-     WHERE event_id = ANY ($2)
-       AND attempt = $1
-       AND outcome = 'sending'
-    RETURNING event_id";
+    DELETE FROM processed_events AS ledger
+     WHERE ledger.event_id = ANY ($2)
+       AND ledger.attempt = $1
+       AND ledger.outcome = 'sending'";
 
 /// The worker lives and sends no more: from now on the send is in doubt, and not only when the lease ends.
 const LEAVE_IN_DOUBT: &str = "\
-    UPDATE processed_events
+    UPDATE processed_events AS ledger
        SET lease_until = clock_timestamp()
-     WHERE event_id = ANY ($2)
-       AND attempt = $1
-       AND outcome = 'sending'
-    RETURNING event_id";
+     WHERE ledger.event_id = ANY ($2)
+       AND ledger.attempt = $1
+       AND ledger.outcome = 'sending'";
+
+/// For the rows of a group: whoever has one of them locked doesn't hold up the others.
+const UNLOCKED: &str = "\
+       AND ledger.event_id IN (SELECT event_id
+                                 FROM processed_events
+                                WHERE event_id = ANY ($2)
+                                  AND attempt = $1
+                                  FOR UPDATE SKIP LOCKED)";
+
+const RETURNING_KEYS: &str = "RETURNING ledger.event_id";
+const RETURNING_EMAILS: &str = "\
+    RETURNING ledger.event_id,
+              ledger.ses_message_id IS NOT DISTINCT FROM settled.ses_message_id AS of_this_email";
 
 /// Rows of one attempt, and what they are to say. Writing it twice is as good as once.
 #[derive(Debug)]
@@ -57,6 +67,8 @@ pub struct Written {
     pub not_ours: HashSet<String>,
     /// Keys whose row tells of another email.
     pub other_email: HashSet<String>,
+    /// Keys whose row Postgres didn't take.
+    pub failed: HashMap<String, DatabaseError>,
 }
 
 impl<'a> Settling<'a> {
@@ -77,46 +89,34 @@ impl<'a> Settling<'a> {
         }
     }
 
-    /// One statement for each group of rows, each committed by itself.
+    /// One statement for each group of rows, each committed by itself; then one for each row that is left, because it is
+    /// locked, not ours, or Postgres didn't take all of its group. What was certainly not sent comes first: it would
+    /// otherwise be in doubt.
     ///
     /// # Errors
-    /// Some of it may not be written.
+    /// The connection failed, and some of it may not be written.
     pub async fn write(&self, connection: Connection) -> Result<Written, DatabaseError> {
-        let client = connection.client();
-        let attempt = self.attempt.number();
+        let groups = [
+            Group::of_keys(RELEASE, &self.released),
+            Group::of_keys(LEAVE_IN_DOUBT, &self.in_doubt),
+            Group::settled(&self.settled),
+        ];
         let mut written = Written::default();
-        if !self.settled.is_empty() {
-            let (mut keys, mut outcomes, mut ids) = (Vec::new(), Vec::new(), Vec::new());
-            for (key, settled) in &self.settled {
-                let (outcome, ses_message_id) = settled.columns();
-                keys.push(*key);
-                outcomes.push(outcome);
-                ids.push(ses_message_id);
-            }
-            let rows = client
-                .query_typed(
-                    SETTLE,
-                    &[
-                        (&attempt, Type::INT8),
-                        (&keys, Type::TEXT_ARRAY),
-                        (&outcomes, Type::TEXT_ARRAY),
-                        (&ids, Type::TEXT_ARRAY),
-                    ],
-                )
-                .await?;
-            written.not_ours.extend(missing(&keys, &rows)?);
-            for row in &rows {
-                if !row.try_get::<_, bool>("of_this_email")? {
-                    written.other_email.insert(row.try_get("event_id")?);
-                }
-            }
+        let mut left = Vec::new();
+        for group in &groups {
+            let rest = group.write(connection.client(), self.attempt, UNLOCKED, &mut written);
+            left.extend(rest.await?);
         }
-        for (statement, keys) in [(RELEASE, &self.released), (LEAVE_IN_DOUBT, &self.in_doubt)] {
-            if !keys.is_empty() {
-                let parameters: [(&(dyn ToSql + Sync), Type); 2] =
-                    [(&attempt, Type::INT8), (keys, Type::TEXT_ARRAY)];
-                let rows = client.query_typed(statement, &parameters).await?;
-                written.not_ours.extend(missing(keys, &rows)?);
+        for one in &left {
+            let mut alone = Written::default();
+            let rest = one.write(connection.client(), self.attempt, "", &mut alone);
+            match rest.await? {
+                _ if !alone.failed.is_empty() => written.failed.extend(alone.failed),
+                rest => {
+                    written.other_email.extend(alone.other_email);
+                    let not_ours = rest.into_iter().flat_map(|group| group.keys);
+                    written.not_ours.extend(not_ours.map(str::to_owned));
+                }
             }
         }
         connection.rest();
@@ -124,14 +124,99 @@ impl<'a> Settling<'a> {
     }
 }
 
-fn missing(
-    keys: &[&str],
-    rows: &[tokio_postgres::Row],
-) -> Result<Vec<String>, tokio_postgres::Error> {
-    let changed = rows
-        .iter()
-        .map(|row| row.try_get::<_, &str>("event_id"))
-        .collect::<Result<HashSet<_>, _>>()?;
-    let missing = keys.iter().filter(|key| !changed.contains(**key));
-    Ok(missing.map(|key| (*key).to_owned()).collect())
+/// Rows that become the same.
+struct Group<'a> {
+    statement: &'static str,
+    returning: &'static str,
+    keys: Vec<&'a str>,
+    /// `outcome` and `ses_message_id`, where the statement sets them.
+    columns: Option<Vec<(&'static str, Option<&'a str>)>>,
+}
+
+impl<'a> Group<'a> {
+    fn of_keys(statement: &'static str, keys: &[&'a str]) -> Self {
+        Self {
+            statement,
+            returning: RETURNING_KEYS,
+            keys: keys.to_vec(),
+            columns: None,
+        }
+    }
+
+    fn settled(settled: &[(&'a str, Settled<'a>)]) -> Self {
+        Self {
+            statement: SETTLE,
+            returning: RETURNING_EMAILS,
+            keys: settled.iter().map(|(key, _)| *key).collect(),
+            columns: Some(
+                settled
+                    .iter()
+                    .map(|(_, settled)| settled.columns())
+                    .collect(),
+            ),
+        }
+    }
+
+    fn alone(&self, place: usize) -> Self {
+        Self {
+            statement: self.statement,
+            returning: self.returning,
+            keys: vec![self.keys[place]],
+            columns: self.columns.as_ref().map(|columns| vec![columns[place]]),
+        }
+    }
+
+    /// Gives back the rows that weren't written, each by itself.
+    async fn write(
+        &self,
+        client: &Client,
+        attempt: Attempt,
+        condition: &str,
+        written: &mut Written,
+    ) -> Result<Vec<Self>, DatabaseError> {
+        if self.keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut changed = HashSet::new();
+        match self.run(client, attempt, condition).await {
+            Ok(rows) => {
+                for row in &rows {
+                    let key: String = row.try_get("event_id")?;
+                    if self.columns.is_some() && !row.try_get::<_, bool>("of_this_email")? {
+                        written.other_email.insert(key.clone());
+                    }
+                    changed.insert(key);
+                }
+            }
+            Err(error) if error.verdict() == DatabaseVerdict::TryAnotherConnection => {
+                return Err(error);
+            }
+            Err(error) if self.keys.len() == 1 => {
+                written.failed.insert(self.keys[0].to_owned(), error);
+                return Ok(Vec::new());
+            }
+            Err(_) => {}
+        }
+        let places = self.keys.iter().enumerate();
+        let left = places.filter(|(_, key)| !changed.contains(**key));
+        Ok(left.map(|(place, _)| self.alone(place)).collect())
+    }
+
+    async fn run(
+        &self,
+        client: &Client,
+        attempt: Attempt,
+        condition: &str,
+    ) -> Result<Vec<tokio_postgres::Row>, DatabaseError> {
+        let statement = format!("{} {condition} {}", self.statement, self.returning);
+        let attempt = attempt.number();
+        let (outcomes, ids): (Vec<_>, Vec<_>) = self.columns.iter().flatten().copied().unzip();
+        let mut parameters: Vec<(&(dyn ToSql + Sync), Type)> =
+            vec![(&attempt, Type::INT8), (&self.keys, Type::TEXT_ARRAY)];
+        if self.columns.is_some() {
+            parameters.push((&outcomes, Type::TEXT_ARRAY));
+            parameters.push((&ids, Type::TEXT_ARRAY));
+        }
+        Ok(client.query_typed(&statement, &parameters).await?)
+    }
 }

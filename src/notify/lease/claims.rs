@@ -7,6 +7,7 @@ use crate::claim::{
     Attempt, Candidate, DoubtPolicy, Found, LeaseClaim, Settling, Standing, Terms, claim_all,
     look_up,
 };
+use crate::clock::Deadline;
 use crate::database::DatabaseError;
 use crate::metrics::{Count, Time, count, timed};
 use crate::notify::lanes::Item;
@@ -69,6 +70,7 @@ impl Invocation<'_> {
                 doubt: DoubtPolicy::from(&self.notifier.claim),
                 lock: limits.lock,
                 lock_alone: limits.lock_alone,
+                answer: limits.answer,
             };
             let claimed = claim_all(connection, candidates, terms);
             timed(Time::Database, tokio::time::timeout(limits.answer, claimed))
@@ -122,31 +124,89 @@ impl Invocation<'_> {
         if won.is_empty() {
             return;
         }
-        let by = budget::claimed_by(self.deadline);
-        let found = self.notifier.connections.with(by, async |connection| {
-            let (limits, answer) = budget::look_up_limits(self.deadline);
-            let found = look_up(connection, attempt, &won, limits);
-            timed(Time::Database, tokio::time::timeout(answer, found))
-                .await
-                .unwrap_or(Err(DatabaseError::NoAnswerInTime))
-        });
-        match found.await {
-            Ok(found) => {
-                for (turn, found) in ours.into_iter().zip(found) {
-                    *turn = match found {
-                        Found::Rows(rows) => Turn::Ours(Ok(rows)),
-                        Found::InDoubt(wait) => Turn::Ours(Err(Standing::InDoubt(wait).into())),
-                        Found::Failed(error) => Turn::Ours(Err(error.into())),
-                        Found::Lost(standing) => Turn::Ended(standing.into()),
-                    };
-                }
-            }
+        let found = match self.look_up_together(attempt, &won).await {
+            Ok(found) => found.into_iter().map(Ok).collect(),
+            // The query of one of them may be to blame, or they are slow: the others shall not suffer for it.
             Err(error) => {
-                let release = Release::from(&error);
-                for turn in ours {
-                    *turn = Turn::Ours(Err(Outcome::Released(release.clone())));
-                }
+                tracing::info!(
+                    code = error.code(),
+                    cause = error.cause(),
+                    "looking up the recipients one by one"
+                );
+                self.look_up_one_by_one(attempt, &won).await
             }
+        };
+        for (turn, found) in ours.into_iter().zip(found) {
+            *turn = match found {
+                Ok(Found::Rows(rows)) => Turn::Ours(Ok(rows)),
+                Ok(Found::InDoubt(wait)) => Turn::Ours(Err(Standing::InDoubt(wait).into())),
+                Ok(Found::Lost(standing)) => Turn::Ended(standing.into()),
+                Err(error) => Turn::Ours(Err(failed(error))),
+            };
         }
     }
+
+    async fn look_up_together(
+        &self,
+        attempt: Attempt,
+        won: &[Candidate<'_>],
+    ) -> Result<Vec<Found>, DatabaseError> {
+        let deadline = Deadline::after(budget::look_up_limit(self.deadline));
+        match self.look_up_some(attempt, won, deadline).await {
+            // The connection may have died while the claim was made.
+            Err(error) if error.is_of_the_connection() => {
+                tracing::info!(
+                    code = error.code(),
+                    cause = error.cause(),
+                    "looking up the recipients on another connection to Postgres"
+                );
+                self.look_up_some(attempt, won, deadline).await
+            }
+            found => found,
+        }
+    }
+
+    async fn look_up_one_by_one(
+        &self,
+        attempt: Attempt,
+        won: &[Candidate<'_>],
+    ) -> Vec<Result<Found, DatabaseError>> {
+        let mut found = Vec::with_capacity(won.len());
+        for (place, candidate) in won.iter().enumerate() {
+            let limit = budget::look_up_limit_of_one(self.deadline, won.len() - place);
+            let deadline = Deadline::after(limit);
+            let one = self.look_up_some(attempt, std::slice::from_ref(candidate), deadline);
+            found.push(one.await.and_then(|found| {
+                let mut found = found.into_iter();
+                found.next().ok_or(DatabaseError::NoTransaction)
+            }));
+        }
+        found
+    }
+
+    async fn look_up_some(
+        &self,
+        attempt: Attempt,
+        won: &[Candidate<'_>],
+        deadline: Deadline,
+    ) -> Result<Vec<Found>, DatabaseError> {
+        let found = async {
+            let connection = self.notifier.connections.get(deadline).await?;
+            look_up(connection, attempt, won, deadline.left()).await
+        };
+        let found = timed(
+            Time::Database,
+            tokio::time::timeout_at(deadline.instant(), found),
+        );
+        found.await.unwrap_or(Err(DatabaseError::NoAnswerInTime))
+    }
+}
+
+/// The claim could write a moment ago, and the look-up may not.
+fn failed(error: DatabaseError) -> Outcome {
+    if error.code() == "25006" {
+        let problem = "recipient.sql writes, which it must not".to_owned();
+        return Outcome::Released(Release::Folder(problem));
+    }
+    error.into()
 }

@@ -59,6 +59,8 @@ impl Invocation<'_> {
         answer: &Answer,
     ) {
         let behind_a_failure = || Outcome::Released(Release::BehindAFailure);
+        // Then there is still time to release the row.
+        let by = budget::sent_by(self.deadline);
         for (mut item, turn) in front.items.into_iter().zip(turns) {
             item.line.begin();
             match turn {
@@ -68,8 +70,9 @@ impl Invocation<'_> {
                     } else {
                         outcome
                     };
-                    let outcome = self.give_up(&item, outcome).await;
+                    let outcome = self.give_up(&item, outcome, by).await;
                     *front.stuck |= item.holds_up(&outcome);
+                    *front.handled = item.handled(&outcome);
                     self.finish(item, &outcome, answer);
                 }
                 Turn::Ours(found) => {
@@ -80,11 +83,13 @@ impl Invocation<'_> {
                     };
                     let dispatched = match dispatched {
                         Dispatched::NotSent(outcome) => {
-                            Dispatched::NotSent(self.give_up(&item, outcome).await)
+                            Dispatched::NotSent(self.give_up(&item, outcome, by).await)
                         }
                         dispatched => dispatched,
                     };
-                    *front.stuck |= item.holds_up(&dispatched.outcome());
+                    let outcome = dispatched.outcome();
+                    *front.stuck |= item.holds_up(&outcome);
+                    *front.handled = item.handled(&outcome);
                     // The other end lives until all lanes are at their end.
                     let _ = done.send(ToSettle { item, dispatched });
                 }

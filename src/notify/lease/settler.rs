@@ -44,10 +44,14 @@ impl Invocation<'_> {
         let written = settle_group(&settling, &self.notifier.connections, deadline);
         let written = timed(Time::Database, written).await;
         for done in group {
-            tell(&done, &written);
-            let outcome = match (done.dispatched, &written) {
+            let failed = match &written {
+                Ok(written) => written.failed.get(done.item.key()),
+                Err(error) => Some(error),
+            };
+            tell(&done, &written, failed);
+            let outcome = match (done.dispatched, failed) {
                 // It comes back, and finds its row or makes it again.
-                (Dispatched::Skipped | Dispatched::Withheld, Err(error)) => {
+                (Dispatched::Skipped | Dispatched::Withheld, Some(error)) => {
                     Outcome::Released(Release::from(error))
                 }
                 (dispatched, _) => dispatched.outcome(),
@@ -73,21 +77,39 @@ fn settling<'a>(attempt: Attempt, group: &'a [ToSettle<'_>]) -> Settling<'a> {
 }
 
 /// What the record's own line doesn't say.
-fn tell(done: &ToSettle<'_>, written: &Result<Written, DatabaseError>) {
+fn tell(
+    done: &ToSettle<'_>,
+    written: &Result<Written, DatabaseError>,
+    failed: Option<&DatabaseError>,
+) {
     let key = done.item.key();
-    match (&done.dispatched, written) {
-        (Dispatched::Sent(id), Ok(written)) if written.not_ours.contains(key) => tracing::warn!(
+    if let Some(error) = failed {
+        return tell_of_failure(key, &done.dispatched, error);
+    }
+    let Ok(written) = written else { return };
+    match &done.dispatched {
+        Dispatched::Sent(id) if written.not_ours.contains(key) => tracing::warn!(
             event_id = key,
             ses_message_id = %id,
             "the email was sent, but its row is another attempt's by now, or gone; it is left as it is"
         ),
         // `feedback` tells of it as an error, and counts it.
-        (Dispatched::Sent(id), Ok(written)) if written.other_email.contains(key) => tracing::warn!(
+        Dispatched::Sent(id) if written.other_email.contains(key) => tracing::warn!(
             event_id = key,
             ses_message_id = %id,
             "the ledger tells of another email: SES told of an earlier one of the same event meanwhile"
         ),
-        (Dispatched::Sent(id), Err(error)) => tracing::error!(
+        Dispatched::NotSent(_) if written.not_ours.contains(key) => tracing::info!(
+            event_id = key,
+            "the row of what was not sent is another attempt's by now, or gone; it is left as it is"
+        ),
+        _ => {}
+    }
+}
+
+fn tell_of_failure(key: &str, dispatched: &Dispatched, error: &DatabaseError) {
+    match dispatched {
+        Dispatched::Sent(id) => tracing::error!(
             event_id = key,
             ses_message_id = %id,
             code = error.code(),
@@ -95,22 +117,19 @@ fn tell(done: &ToSettle<'_>, written: &Result<Written, DatabaseError>) {
             "the email was sent, but that could not be written before the deadline; the message is acknowledged, and \
              its row is in doubt until SES's word comes"
         ),
-        (Dispatched::NotSent(_), Ok(written)) if written.not_ours.contains(key) => tracing::info!(
-            event_id = key,
-            "the row of what was not sent is another attempt's by now, or gone; it is left as it is"
-        ),
-        (Dispatched::NotSent(_), Err(error)) => tracing::warn!(
+        Dispatched::NotSent(_) => tracing::warn!(
             event_id = key,
             code = error.code(),
             cause = error.cause(),
             "the event was not sent, but its key could not be released; it is in doubt when its lease ends"
         ),
-        (Dispatched::Unknown(_), Err(error)) => tracing::warn!(
+        Dispatched::Unknown(_) => tracing::warn!(
             event_id = key,
             code = error.code(),
             cause = error.cause(),
             "that a send is in doubt could not be written; it is in doubt when its lease ends"
         ),
-        _ => {}
+        // It is released, and says why.
+        Dispatched::Skipped | Dispatched::Withheld => {}
     }
 }
