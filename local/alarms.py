@@ -87,7 +87,11 @@ class Alarms:
     def _functions(self) -> dict[str, str]:
         """Each function's log group."""
         stack = self._here.stack
-        return {stack.notify_function: stack.notify_log_group, stack.feedback_function: stack.feedback_log_group}
+        return {
+            stack.notify_function: stack.notify_log_group,
+            stack.feedback_function: stack.feedback_log_group,
+            stack.cleanup_function: stack.cleanup_log_group,
+        }
 
     def _new_lines(self, group: str) -> list[dict[str, Any]]:
         return self._lines(group)[self._since[group] :]

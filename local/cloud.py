@@ -42,6 +42,7 @@ PARAMETERS = {
     "DatabaseSslMode": "prefer",
     # Nobody outside this machine is written to.
     "RecipientAllowList": "",
+    "RecipientRedirect": "",
 }
 # SQS takes no more in one request.
 SEND_BATCH = 10

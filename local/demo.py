@@ -98,7 +98,7 @@ def tell(here: cloud.Cloud, ended: Sequence[endings.Ending], began: datetime) ->
     seconds = (emails[-1].accepted_at - began).total_seconds() if emails else 0
     counted = endings.count(ended)
     print(f"\n{len(ended)} messages became {len(emails)} emails in {seconds:.1f} s. The others:")
-    print(f"{counted['duplicate']:5}  duplicates, skipped: each event is claimed once, in Postgres")
+    print(f"{counted['duplicate']:5}  duplicates: each event is claimed once")
     print(f"{counted['skipped']:5}  skipped: the application is gone, so there is nobody to write to")
     troubles = collections.Counter((ending.title.lower(), ending.why) for ending in ended if ending.is_trouble)
     for (title, why), count in troubles.most_common(5):

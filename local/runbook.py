@@ -22,6 +22,7 @@ import e2e_feedback
 import messages
 import notifications
 import postgres
+import stack
 from alarms import Alarms
 from expect import emails_of, emptied, equal, feedback_of, only, outcomes_of, recorded, rows_of, send_status_change, until
 
@@ -86,7 +87,7 @@ def FeedbackDeadLetters(here: cloud.Cloud) -> None:
 def SubscriptionDeadLetters(here: cloud.Cloud) -> None:
     alarms = Alarms(here)
     event_id, body = a_notification(here)
-    dead = queue_of(here, "SubscriptionDeadLetterQueue")
+    dead = here.stack.subscription_dead_letter_queue_url
     here.aws.client("sqs").send_message(QueueUrl=dead, MessageBody=body)
     rings(alarms, "SubscriptionDeadLetters")
     move_back(here, dead, here.stack.feedback_queue_url)
@@ -96,7 +97,7 @@ def SubscriptionDeadLetters(here: cloud.Cloud) -> None:
 
 def CleanupDeadLetters(here: cloud.Cloud) -> None:
     alarms = Alarms(here)
-    dead = queue_of(here, "CleanupDeadLetterQueue")
+    dead = here.stack.cleanup_dead_letter_queue_url
     here.aws.client("sqs").send_message(QueueUrl=dead, MessageBody="{}")
     rings(alarms, "CleanupDeadLetters")
     here.aws.client("sqs").purge_queue(QueueUrl=dead)
@@ -191,6 +192,25 @@ def EventsHeld(here: cloud.Cloud) -> None:
     recorded(here)
     ends(here, "EventsHeld")
     here.deployed(ClaimMode="transaction", InDoubt="resend", InDoubtWait="120")
+
+
+def RowsHeld(here: cloud.Cloud) -> None:
+    """A row whose worker and whose message are long gone, and whose email was not sent."""
+    alarms = Alarms(here)
+    event_id = str(uuid.uuid4())
+    here.board.run(
+        "INSERT INTO processed_events (event_id, event_type, outcome, settled_by, payload_sha256, processed_at, lease_until) "
+        f"VALUES ('{event_id}', 'application.status_changed', 'sending', 'worker', '\\x00', now() - interval '15 days', "
+        "now() - interval '15 days')"
+    )
+    stack.invoke(here.aws, here.stack.cleanup_function, {})
+    equal(outcome_of(here, event_id), "unknown")
+    rings(alarms, "RowsHeld")
+    here.board.run(f"DELETE FROM processed_events WHERE event_id = '{event_id}' AND outcome = 'unknown'")
+    here.send(messages.status_change(event_id, 22, "interview"))
+    emptied(here)
+    only(emails_of(here, event_id))
+    ends(here, "RowsHeld")
 
 
 def MalformedEvents(here: cloud.Cloud) -> None:
@@ -310,15 +330,6 @@ def outcome_of(here: cloud.Cloud, event_id: str) -> Any:
     return rows[0]["outcome"] if rows else None
 
 
-def queue_of(here: cloud.Cloud, name: str) -> str:
-    """The URL of a queue of which the stack has no output."""
-    answer = here.aws.client("cloudformation").describe_stack_resource(
-        StackName=here.stack.name, LogicalResourceId=name
-    )
-    url: str = answer["StackResourceDetail"]["PhysicalResourceId"]
-    return url
-
-
 def switch(here: cloud.Cloud, function: str, enabled: bool) -> None:
     """As the runbook has it."""
     functions = here.aws.client("lambda")
@@ -346,6 +357,7 @@ TRIED: list[Callable[[cloud.Cloud], None]] = [
     ImpossibleAddresses,
     ImpossibleData,
     MessagesRefused,
+    RowsHeld,
     EventsHeld,
 ]
 

@@ -36,11 +36,15 @@ class Stack:
     feedback_topic: str
     feedback_queue_url: str
     feedback_dead_letter_queue_url: str
+    subscription_dead_letter_queue_url: str
+    cleanup_dead_letter_queue_url: str
     notify_function: str
     feedback_function: str
+    cleanup_function: str
     migrate_function: str
     notify_log_group: str
     feedback_log_group: str
+    cleanup_log_group: str
 
 
 def architecture() -> str:
@@ -85,10 +89,8 @@ def deploy(
 
     `parameters` come on top of the stage's own; `name` is for another stack beside its.
     """
-    config = tomlkit.parse((ROOT / "samconfig.toml").read_text()).unwrap()[stage]
-    own = config["deploy"]["parameters"].get("parameter_overrides", [])
-    given = {**dict(override.split("=", 1) for override in own), **parameters, "Architecture": architecture()}
-    name = name or config["global"]["parameters"]["stack_name"]
+    given = {**parameters_of(stage), **parameters, "Architecture": architecture()}
+    name = name or str(_stages()[stage]["global"]["parameters"]["stack_name"])
     _sam(
         home,
         "deploy",
@@ -108,6 +110,16 @@ def deploy(
     mends.let_delay(aws, stack.feedback_function)
     invoke(aws, stack.migrate_function, {})
     return stack
+
+
+def parameters_of(stage: str) -> dict[str, str]:
+    """Those that samconfig.toml has for it."""
+    own = _stages()[stage]["deploy"]["parameters"].get("parameter_overrides", [])
+    return dict(override.split("=", 1) for override in own)
+
+
+def _stages() -> dict[str, Any]:
+    return dict(tomlkit.parse((ROOT / "samconfig.toml").read_text()).unwrap())
 
 
 def deploy_guided(
@@ -157,11 +169,15 @@ def _outputs(aws: Aws, name: str) -> Stack:
         feedback_topic=outputs["FeedbackTopicArn"],
         feedback_queue_url=outputs["FeedbackQueueUrl"],
         feedback_dead_letter_queue_url=outputs["FeedbackDeadLetterQueueUrl"],
+        subscription_dead_letter_queue_url=outputs["SubscriptionDeadLetterQueueUrl"],
+        cleanup_dead_letter_queue_url=outputs["CleanupDeadLetterQueueUrl"],
         notify_function=outputs["NotifyFunctionName"],
         feedback_function=outputs["FeedbackFunctionName"],
+        cleanup_function=outputs["CleanupFunctionName"],
         migrate_function=outputs["MigrateFunctionName"],
         notify_log_group=outputs["NotifyLogGroupName"],
         feedback_log_group=outputs["FeedbackLogGroupName"],
+        cleanup_log_group=outputs["CleanupLogGroupName"],
     )
 
 

@@ -16,7 +16,7 @@ RUNBOOK = ROOT / "docs" / "runbook.md"
 TELLING = ALL["alarms that tell"]
 WITH_PROXY = ALL["proxy of a cluster"]
 # The functions of which the code counts something.
-COUNTING = {"<NotifyFunction>": "notify", "<FeedbackFunction>": "feedback"}
+COUNTING = {"<NotifyFunction>": "notify", "<FeedbackFunction>": "feedback", "<CleanupFunction>": "cleanup"}
 
 Watched = tuple[str, str, dict[str, str]]
 
@@ -114,6 +114,13 @@ def every_reason_for_which_an_event_can_never_be_sent_has_an_alarm() -> None:
     equal(watched, reasons - {"held"})
 
 
+def every_function_that_holds_has_an_alarm_on_it() -> None:
+    """notify and cleanup count Held, each under its own name, and neither's alarm sees the other's."""
+    holding = {name for name, function in COUNTING.items() if "Held" in source.metrics_of(function)}
+    watched = {dimensions["FunctionName"] for _, metric, dimensions in watched_by_alarms() if metric == "Held"}
+    equal(watched, holding)
+
+
 def every_alarm_says_what_to_do_and_points_to_its_section_of_the_runbook() -> None:
     sections = re.findall(r"^## (\w+)$", RUNBOOK.read_text(), re.MULTILINE)
     for name, properties in alarms(WITH_PROXY).items():
@@ -169,6 +176,7 @@ CHECKS = [
     the_dashboard_names_each_reason_of_what_fails,
     every_dead_letter_queue_has_an_alarm_on_what_lies_in_it,
     every_reason_for_which_an_event_can_never_be_sent_has_an_alarm,
+    every_function_that_holds_has_an_alarm_on_it,
     every_alarm_says_what_to_do_and_points_to_its_section_of_the_runbook,
     each_section_of_the_runbook_says_what_it_means_how_to_look_and_what_to_do,
     every_alarm_says_what_missing_data_means_and_tells_the_topic_if_there_is_one,

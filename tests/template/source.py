@@ -8,7 +8,7 @@ from deployed import ROOT
 
 SOURCE = ROOT / "src"
 # Where each function's counting is done: sending is notify's.
-PARTS = {"notify": ["notify", "send"], "feedback": ["feedback"]}
+PARTS = {"notify": ["notify", "send"], "feedback": ["feedback"], "cleanup": ["cleanup"]}
 # Counted by reason too, as a second metric with that dimension.
 BY_REASON = {"Released", "Refused"}
 # The SDK's calls, as IAM names them. A batch is checked as its single action.
@@ -25,7 +25,7 @@ SDKS = {"aws_sdk_sesv2", "aws_sdk_sqs", "aws_sdk_secretsmanager"}
 
 
 def metrics_of(function: str) -> set[str]:
-    """The names of what `notify` or `feedback` counts and times."""
+    """The names of what `notify`, `feedback` or `cleanup` counts and times."""
     names = dict(re.findall(r'Self::(\w+) => "(\w+)"', (SOURCE / "metrics.rs").read_text()))
     parts = PARTS[function]
     text = "".join(path.read_text() for part in parts for path in (SOURCE / part).rglob("*.rs"))
