@@ -32,8 +32,18 @@ def production_as_samconfig_has_it_sends(here: cloud.Cloud) -> None:
 
 
 def a_trial_as_samconfig_has_it_writes_to_nobody_but_the_simulator(here: cloud.Cloud) -> None:
-    there = here.deployed(name="onemail-trial", RecipientAllowList="@simulator.amazonses.com")
+    trial = stack.parameters_of("default")
+    there = here.deployed(name="onemail-trial", **trial)
     event_id = send_status_change(there, 3, "interview")
+    emptied(there)
+    equal(only(emails_of(there, event_id)).to, [f"Sam <{trial['RecipientRedirect']}>"])
+    equal(only(rows_of(there, event_id))["outcome"], "sent")
+    until(lambda: there.unrecorded() == 0, "all that SES said is recorded")
+
+
+def a_trial_without_a_redirect_withholds(here: cloud.Cloud) -> None:
+    there = here.deployed(name="onemail-trial", RecipientAllowList="@simulator.amazonses.com")
+    event_id = send_status_change(there, 3, "offer")
     emptied(there)
     equal(emails_of(there, event_id), [])
     equal(only(rows_of(there, event_id))["outcome"], "withheld")
@@ -165,6 +175,7 @@ def producing(here: cloud.Cloud) -> Iterator[list[str]]:
 CHECKS = [
     production_as_samconfig_has_it_sends,
     a_trial_as_samconfig_has_it_writes_to_nobody_but_the_simulator,
+    a_trial_without_a_redirect_withholds,
     a_secret_in_the_form_of_rds_is_read_by_the_functions_and_is_in_no_environment,
     lease_mode_is_a_parameter,
     a_fifo_stack_sends_each_groups_emails_in_order_and_keeps_its_poison,
