@@ -85,7 +85,7 @@ impl Crash {
     }
 }
 
-/// The figures are those of `docs/guarantee.md`.
+/// The figures are those of `docs/proof.md`.
 #[tokio::test]
 async fn a_crash_at_any_step_is_one_email_and_without_ses_word_two_if_it_is_between_acceptance_and_commit()
  {

@@ -97,7 +97,7 @@ pub async fn check<C, F>(
     assert!(wrong.is_empty(), "{title}:\n{}", wrong.join("\n"));
 }
 
-/// As `docs/guarantee.md` shows it: in each cell how many emails left, and by whom the claim was settled. Written past
+/// As `docs/proof.md` shows it: in each cell how many emails left, and by whom the claim was settled. Written past
 /// the test runner, which shows what `print!` says only of tests that fail.
 fn print(title: &str, columns: &[Column], rows: &[(String, Vec<Cell>)]) {
     let headings: String = columns

@@ -1,4 +1,4 @@
-//! What the storm was and what came of it, for people and for `docs/guarantee.md`.
+//! What the storm was and what came of it, for people and for `docs/proof.md`.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -142,7 +142,7 @@ fn figures(onemail: &Onemail, findings: &Findings, weather: &Tally) -> Vec<(Stri
         .collect()
 }
 
-/// In Markdown, as it stands in `docs/guarantee.md`.
+/// In Markdown, as it stands in `docs/proof.md`.
 pub fn comparison(findings: &Findings, trials: &[Trial]) -> String {
     let mut text = String::from("| design | lost | second emails |\n| --- | ---: | ---: |\n");
     let onemail = ("onemail", findings.lost.len(), findings.second_emails.len());
