@@ -62,9 +62,7 @@ pub async fn claim_all(
 ) -> Result<Vec<Result<LeaseClaim, DatabaseError>>, DatabaseError> {
     let claims = match claim_some(&connection, candidates, terms, terms.lock).await {
         Ok(claims) => claims,
-        Err(error) if error.verdict() == DatabaseVerdict::TryAnotherConnection => {
-            return Err(error);
-        }
+        Err(error) if befalls_all(&error) => return Err(error),
         Err(error) if candidates.len() == 1 => {
             connection.rest();
             return Ok(vec![of_one(error)]);
