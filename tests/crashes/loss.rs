@@ -43,7 +43,7 @@ const IN_TRANSACTION: [Step; 6] = [
 const UNDER_LEASE: [Step; 5] = [
     ("user", "the startup message"),
     ("INSERT INTO processed_events", "claimed the event"),
-    ("BEGIN", "begun the look-up"),
+    ("READ COMMITTED READ ONLY", "begun the look-up"),
     ("jobs_application", "looked up the recipient"),
     ("settled.outcome", "settled the claim"),
 ];
