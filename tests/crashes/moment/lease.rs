@@ -108,7 +108,9 @@ impl UnderLease {
                 stage.database.until("the claim", count, 1).await;
                 running
             }
-            Self::ClaimAnswered => stopped(stage, "READ COMMITTED READ ONLY", Then::Hold(never)).await,
+            Self::ClaimAnswered => {
+                stopped(stage, "READ COMMITTED READ ONLY", Then::Hold(never)).await
+            }
             Self::LookingUp => stopped(stage, "jobs_application", Then::HoldReplies(never)).await,
             Self::AtSes(moment) => moment.reach(stage).await,
             Self::SettlementOnItsWay => stopped(stage, SETTLE, Then::Hold(never)).await,

@@ -43,14 +43,17 @@ impl Statement {
                 keys: values.texts(0),
             }));
         }
+        // Each by words that no other one has.
         let of_attempt = [
-            ("UPDATE processed_events AS ledger", Does::Settle),
+            ("settled.outcome", Does::Settle),
             ("DELETE FROM processed_events", Does::Release),
-            ("UPDATE processed_events", Does::LeaveInDoubt),
+            ("SET lease_until = clock_timestamp()", Does::LeaveInDoubt),
         ];
-        if sql.contains("attempt = $1") {
+        if sql.contains("ledger.attempt = $1") {
             let mut all = of_attempt.into_iter();
-            let (_, does) = all.find(|(start, _)| sql.starts_with(start))?;
+            let (_, does) = all
+                .find(|(words, _)| sql.contains(words))
+                .unwrap_or_else(|| panic!("the storm doesn't know this statement: {sql}"));
             return Some(Self::OfBatch(Batch {
                 does,
                 attempt: attempt(values, 0),
