@@ -3,14 +3,15 @@
 
 mod connection;
 mod message;
+mod port;
 
-use std::io;
 use std::sync::{Arc, Mutex};
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 pub use message::Message;
+use port::Port;
 
 use super::gate::Gate;
 use super::patience::within_reason;
@@ -80,11 +81,9 @@ impl Happening {
 
 impl Proxy {
     pub async fn start(upstream_port: u16) -> Self {
-        let listener = listen(0).await.expect("a free port");
-        let port = listener
-            .local_addr()
-            .expect("a bound socket has an address")
-            .port();
+        let port = Port::free().expect("a free port");
+        let number = port.number();
+        let listener = port.listen().expect("the port is ours");
         let shared = Arc::new(Shared {
             upstream_port,
             rules: Mutex::default(),
@@ -93,8 +92,11 @@ impl Proxy {
             passing: watch::Sender::new(0),
             door_open: watch::Sender::new(true),
         });
-        tokio::spawn(accept(listener, port, shared.clone()));
-        Self { port, shared }
+        tokio::spawn(accept(port, listener, shared.clone()));
+        Self {
+            port: number,
+            shared,
+        }
     }
 
     pub fn port(&self) -> u16 {
@@ -167,18 +169,14 @@ impl Proxy {
     }
 }
 
-async fn listen(port: u16) -> io::Result<TcpListener> {
-    TcpListener::bind(("127.0.0.1", port)).await
-}
-
-async fn accept(listener: TcpListener, port: u16, shared: Arc<Shared>) {
+async fn accept(port: Port, listener: TcpListener, shared: Arc<Shared>) {
     let mut listener = Some(listener);
     let mut door_open = shared.door_open.subscribe();
     let mut number = 0;
     loop {
         let Some(listening) = &listener else {
             let _ = door_open.wait_for(|open| *open).await;
-            listener = Some(listen(port).await.expect("the port is still ours"));
+            listener = Some(port.listen().expect("the port is ours"));
             continue;
         };
         tokio::select! {
