@@ -5,7 +5,7 @@ VENV := .venv/bin/python
 POSTGRES := $(VENV) local/postgres.py run
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check emails storm figures cleanup-figures build
+.PHONY: help setup demo test check emails storm figures cleanup-figures build deploy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -40,3 +40,6 @@ cleanup-figures: setup ## Measure cleanup on 10 million rows, and the claims bes
 
 build: setup ## Build what `sam deploy` uploads
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/sam build
+
+deploy: build ## Build, migrate and deploy to AWS (STAGE=prod, OPTIONS= for sam deploy)
+	@$(VENV) local/deployment.py $(or $(STAGE),default) $(OPTIONS)

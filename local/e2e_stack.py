@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import threading
 import urllib.parse
 import uuid
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import child
 import cloud
+import deployment
 import messages
 import notifications
 import stack
@@ -124,6 +128,69 @@ def an_update_that_changes_nothing_publishes_nothing(here: cloud.Cloud) -> None:
     equal(version(here), before)
 
 
+def a_deployment_migrates_with_the_new_code_before_anything_else(here: cloud.Cloud) -> None:
+    """A canary would meet the old tables otherwise, and be rolled back."""
+    to_an_older_version(here)
+
+    def deploy_stack() -> None:
+        equal(leases_are_in_the_ledger(here), True)
+        raise child.Failed("it is enough to have come so far")
+
+    equal(failure_of_a_deployment(here, deploy_stack), "it is enough to have come so far")
+    # The version that was running goes on.
+    event_id = send_status_change(here, 3, "interview")
+    emptied(here)
+    only(emails_of(here, event_id))
+    here.deployed()
+
+
+def where_a_migration_fails_nothing_is_deployed(here: cloud.Cloud) -> None:
+    to_an_older_version(here)
+    # The migration wants to add it.
+    here.board.run("ALTER TABLE processed_events ADD COLUMN attempt bigint")
+
+    def deploy_stack() -> None:
+        raise AssertionError("the stack was deployed")
+
+    said = failure_of_a_deployment(here, deploy_stack)
+    equal([words for words in ("V3", "nothing was deployed") if words not in said], [])
+    here.board.run("ALTER TABLE processed_events DROP COLUMN attempt")
+    here.deployed()
+    equal(leases_are_in_the_ledger(here), True)
+
+
+def to_an_older_version(here: cloud.Cloud) -> None:
+    """The tables as they were before the last migration, and a `migrate` that doesn't know it."""
+    here.board.run(
+        "ALTER TABLE processed_events DROP COLUMN attempt, DROP COLUMN lease_until;"
+        "DELETE FROM onemail_migrations WHERE version = 3"
+    )
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as package:
+        entry = zipfile.ZipInfo("bootstrap")
+        entry.external_attr = 0o755 << 16
+        package.writestr(entry, "#!/bin/sh\nexit 1\n")
+    here.aws.client("lambda").update_function_code(
+        FunctionName=here.stack.migrate_function, ZipFile=archive.getvalue()
+    )
+
+
+def leases_are_in_the_ledger(here: cloud.Cloud) -> bool:
+    columns = here.board.rows(
+        "SELECT column_name FROM information_schema.columns WHERE table_name = 'processed_events'"
+    )
+    return {"attempt", "lease_until"} <= {column["column_name"] for column in columns}
+
+
+def failure_of_a_deployment(here: cloud.Cloud, deploy_stack: Callable[[], None]) -> str:
+    account = deployment.Account(here.aws.client("cloudformation"), here.aws.client("lambda"))
+    try:
+        deployment.deploy(account, here.stack.name, here.template, deploy_stack)
+    except child.Failed as error:
+        return str(error)
+    raise AssertionError("it did not fail")
+
+
 def the_switch_keeps_events_on_the_queue_and_loses_none(here: cloud.Cloud) -> None:
     here.deployed(SendingEnabled="false")
     event_id = str(uuid.uuid4())
@@ -181,6 +248,8 @@ CHECKS = [
     a_fifo_stack_sends_each_groups_emails_in_order_and_keeps_its_poison,
     an_update_that_changes_nothing_publishes_nothing,
     a_changed_parameter_takes_effect_and_no_event_is_lost_meanwhile,
+    a_deployment_migrates_with_the_new_code_before_anything_else,
+    where_a_migration_fails_nothing_is_deployed,
     the_switch_keeps_events_on_the_queue_and_loses_none,
     a_guided_deployment_is_content_with_an_empty_answer_to_each_question,
 ]

@@ -1,4 +1,4 @@
-"""template.yaml, built and deployed as it would be onto AWS: `sam build`, `sam deploy`, then the migration."""
+"""template.yaml, built and deployed as it would be onto AWS: `sam build`, then `migrate` and `sam deploy`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from typing import Any
 import tomlkit
 
 import child
+import deployment
 import mends
 from aws import Aws
 
@@ -85,31 +86,35 @@ def build(home: Path) -> Path:
 def deploy(
     home: Path, aws: Aws, template: Path, parameters: Mapping[str, str], stage: str = "default", name: str | None = None
 ) -> Stack:
-    """Deploys the built template as samconfig.toml has it for this stage, and applies the migrations.
+    """Deploys the built template as samconfig.toml has it for this stage, with the migrations.
 
     `parameters` come on top of the stage's own; `name` is for another stack beside its.
     """
     given = {**parameters_of(stage), **parameters, "Architecture": architecture()}
     name = name or str(_stages()[stage]["global"]["parameters"]["stack_name"])
-    _sam(
-        home,
-        "deploy",
-        f"--config-file={ROOT / 'samconfig.toml'}",
-        f"--config-env={stage}",
-        f"--stack-name={name}",
-        f"--template-file={mends.with_literals(template, given)}",
-        "--no-confirm-changeset",
-        "--no-progressbar",
-        "--parameter-overrides",
-        *(f'{parameter}="{value}"' for parameter, value in given.items()),
-        endpoint=aws.endpoint,
-    )
-    stack = _outputs(aws, name)
-    mends.let_send(aws, stack.notify_function)
-    mends.let_delay(aws, stack.notify_function)
-    mends.let_delay(aws, stack.feedback_function)
-    invoke(aws, stack.migrate_function, {})
-    return stack
+
+    def deploy_stack() -> None:
+        _sam(
+            home,
+            "deploy",
+            f"--config-file={ROOT / 'samconfig.toml'}",
+            f"--config-env={stage}",
+            f"--stack-name={name}",
+            f"--template-file={mends.with_literals(template, given)}",
+            "--no-confirm-changeset",
+            "--no-progressbar",
+            "--parameter-overrides",
+            *(f'{parameter}="{value}"' for parameter, value in given.items()),
+            endpoint=aws.endpoint,
+        )
+        stack = _outputs(aws, name)
+        mends.let_send(aws, stack.notify_function)
+        mends.let_delay(aws, stack.notify_function)
+        mends.let_delay(aws, stack.feedback_function)
+
+    account = deployment.Account(aws.client("cloudformation"), aws.client("lambda"))
+    deployment.deploy(account, name, template, deploy_stack)
+    return _outputs(aws, name)
 
 
 def parameters_of(stage: str) -> dict[str, str]:
