@@ -12,6 +12,7 @@
 
 mod budget;
 mod dispatch;
+mod item;
 mod lanes;
 mod lease;
 mod line;
@@ -34,7 +35,7 @@ use crate::emails::Catalogue;
 use crate::queue::{Answer, Batch, DeadLetter, DeadLetters, Queue, each, until};
 use crate::send::{Mailer, Pace, Sender};
 
-use lanes::Item;
+use item::Item;
 
 /// What a warm sandbox keeps between invocations.
 pub struct Notifier {
@@ -95,7 +96,8 @@ impl Notifier {
             sender: self.mailer.for_invocation(),
             deadline,
         };
-        let lanes = lanes::of(&batch.records, &self.catalogue, request_id);
+        let items = Item::read_all(&batch.records, &self.catalogue, request_id);
+        let lanes = lanes::of(items);
         until(budget::cut_off(deadline), async {
             match self.claim.mode {
                 ClaimMode::Transaction => invocation.in_transactions(lanes, &answer).await,

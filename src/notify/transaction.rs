@@ -13,7 +13,8 @@ use crate::send::{Cause, SesMessageId};
 use crate::settle::{Settlement, settle_in_doubt, settle_sent};
 
 use super::dispatch::Dispatched;
-use super::lanes::{Item, Lane};
+use super::item::Item;
+use super::lanes::Lane;
 use super::line::Line;
 use super::outcome::{Outcome, Release};
 use super::{Invocation, budget};
@@ -25,17 +26,18 @@ impl Invocation<'_> {
     }
 
     /// One after another; once a record stays on the queue, the rest of the lane does too.
-    async fn walk_lane(&self, mut lane: Lane<'_>, answer: &Answer) {
-        for mut item in std::mem::take(&mut lane.items) {
+    async fn walk_lane(&self, lane: Lane<'_>, answer: &Answer) {
+        let mut stuck = false;
+        for mut item in lane {
             item.line.begin();
-            let outcome = if lane.stuck {
+            let outcome = if stuck {
                 Outcome::Released(Release::BehindAFailure)
             } else {
                 self.outcome(&mut item, answer).await
             };
             let by = budget::settled_by(self.deadline);
             let outcome = self.give_up(&item, outcome, by).await;
-            lane.stuck |= item.holds_up(&outcome);
+            stuck |= item.holds_up(&outcome);
             self.finish(item, &outcome, answer);
         }
     }

@@ -10,7 +10,7 @@ use crate::claim::{
 use crate::clock::Deadline;
 use crate::database::DatabaseError;
 use crate::metrics::{Count, Time, count, timed};
-use crate::notify::lanes::Item;
+use crate::notify::item::Item;
 use crate::notify::outcome::{Outcome, Release};
 use crate::notify::{Invocation, budget};
 

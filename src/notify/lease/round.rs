@@ -5,11 +5,13 @@ use tokio::sync::mpsc::{self, UnboundedSender};
 
 use crate::claim::{Attempt, Row};
 use crate::notify::dispatch::Dispatched;
-use crate::notify::lanes::{Front, Item};
+use crate::notify::item::Item;
 use crate::notify::outcome::{Outcome, Release};
 use crate::notify::{Invocation, budget};
 use crate::queue::Answer;
 use crate::send::Cause;
+
+use super::rounds::Front;
 
 /// How a record stands when the sending begins.
 pub(super) enum Turn {
@@ -26,7 +28,7 @@ pub(super) struct ToSettle<'a> {
 }
 
 impl Invocation<'_> {
-    /// The order of this mode.
+    /// Returns when all of it is settled.
     pub(super) async fn round(&self, fronts: Vec<Front<'_, '_>>, answer: &Answer) {
         let attempt = Attempt::new();
         let items: Vec<&Item<'_>> = fronts.iter().flat_map(|front| &front.items).collect();
@@ -65,19 +67,18 @@ impl Invocation<'_> {
             item.line.begin();
             match turn {
                 Turn::Ended(outcome) => {
-                    let outcome = if *front.stuck {
+                    let outcome = if front.progress.stuck {
                         behind_a_failure()
                     } else {
                         outcome
                     };
                     let outcome = self.give_up(&item, outcome, by).await;
-                    *front.stuck |= item.holds_up(&outcome);
-                    *front.handled = item.handled(&outcome);
+                    front.progress.note(&item, &outcome);
                     self.finish(item, &outcome, answer);
                 }
                 Turn::Ours(found) => {
                     let dispatched = match found {
-                        _ if *front.stuck => Dispatched::NotSent(behind_a_failure()),
+                        _ if front.progress.stuck => Dispatched::NotSent(behind_a_failure()),
                         Ok(rows) => self.send(&mut item, &rows, answer).await,
                         Err(outcome) => Dispatched::NotSent(outcome),
                     };
@@ -88,8 +89,7 @@ impl Invocation<'_> {
                         dispatched => dispatched,
                     };
                     let outcome = dispatched.outcome();
-                    *front.stuck |= item.holds_up(&outcome);
-                    *front.handled = item.handled(&outcome);
+                    front.progress.note(&item, &outcome);
                     // The other end lives until all lanes are at their end.
                     let _ = done.send(ToSettle { item, dispatched });
                 }
