@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use aws_config::BehaviorVersion;
@@ -17,7 +18,10 @@ use crate::function::Function;
 use crate::logging;
 use crate::metrics::Metrics;
 use crate::migrate::migrate;
-use crate::notify::{Notifier, TIMEOUT_BY_HAND};
+use crate::notify::Notifier;
+
+/// By hand there is no deadline of Lambda's; this is the timeout of the template.
+const TIMEOUT_BY_HAND: Duration = Duration::from_secs(30);
 
 /// Runs until Lambda ends the sandbox, or for one file by hand.
 pub fn run() -> ExitCode {

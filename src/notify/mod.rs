@@ -1,7 +1,8 @@
 //! `notify`: walks each record of a batch from the event to the settled email, and answers SQS.
 //!
-//! There are two orders. Both begin with the batch's `lanes`, `dispatch` an email in the same way, and
-//! end with the record's `line`:
+//! Each record is read as an `item`, and stands in one of the batch's `lanes`, in which records wait for one another.
+//! Then there are two orders, with the same `dispatch` of an email and the same `ending` of a record, and with the time
+//! that `budget` gives each step:
 //!
 //! | `transaction` | `lease` |
 //! | --- | --- |
@@ -12,6 +13,7 @@
 
 mod budget;
 mod dispatch;
+mod ending;
 mod item;
 mod lanes;
 mod lease;
@@ -21,9 +23,6 @@ mod transaction;
 
 pub use outcome::{Outcome, Refusal, Release};
 
-use std::panic::AssertUnwindSafe;
-use std::time::Duration;
-
 use anyhow::Context as _;
 use aws_lambda_events::sqs::SqsBatchResponse;
 use serde_json::Value;
@@ -32,7 +31,7 @@ use crate::clock::Deadline;
 use crate::config::{ClaimConfig, ClaimMode, MailConfig, NotifyConfig, RecipientPolicy};
 use crate::database::Connections;
 use crate::emails::Catalogue;
-use crate::queue::{Answer, Batch, DeadLetter, DeadLetters, Queue, each, until};
+use crate::queue::{Answer, Batch, DeadLetters, Queue, each, until};
 use crate::send::{Mailer, Pace, Sender};
 
 use item::Item;
@@ -126,49 +125,4 @@ impl Invocation<'_> {
     ) {
         each(pieces, self.notifier.claim.max_in_flight.get(), run).await;
     }
-
-    /// The record's end: what SQS is told of it, and its line.
-    fn finish(&self, mut item: Item<'_>, outcome: &Outcome, answer: &Answer) {
-        if outcome.is_done() {
-            answer.done(item.index);
-        } else {
-            let in_doubt_wait = self.notifier.claim.in_doubt_wait;
-            let receive_count = item.record.receive_count;
-            if let Some(after) = outcome.comes_back_after(receive_count, in_doubt_wait) {
-                answer.come_back(item.index, after);
-            }
-        }
-        // Not even a fault in telling of it may touch the record or its neighbours.
-        let _ = std::panic::catch_unwind(AssertUnwindSafe(|| item.line.end(outcome)));
-    }
-
-    /// Moves an event that can never be sent to the dead-letter queue, if there is one to move it to.
-    async fn give_up(&self, item: &Item<'_>, outcome: Outcome, by: Deadline) -> Outcome {
-        let (refusal, dead_letters) = match (outcome, &self.notifier.dead_letters) {
-            (Outcome::Refused(refusal), Some(dead_letters)) => (refusal, dead_letters),
-            (outcome, _) => return outcome,
-        };
-        let detail = refusal.to_string();
-        let letter = DeadLetter {
-            record: item.record,
-            reason: refusal.reason(),
-            detail: &detail,
-            event_id: item.event.as_ref().ok().map(|event| event.key.as_str()),
-        };
-        let put = dead_letters.put(&self.notifier.queue, &letter);
-        let cause = match tokio::time::timeout_at(by.instant(), put).await {
-            Ok(Ok(())) => return Outcome::DeadLettered(refusal),
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => "no answer from SQS in time".to_owned(),
-        };
-        tracing::warn!(
-            message_id = item.record.message_id.as_ref().map(|id| id.as_str()),
-            cause,
-            "the message could not be moved to DEAD_LETTER_QUEUE_URL; it is reported, and the redrive policy moves it"
-        );
-        Outcome::Refused(refusal)
-    }
 }
-
-/// By hand there is no deadline of Lambda's; this is the timeout of the template.
-pub const TIMEOUT_BY_HAND: Duration = Duration::from_secs(30);

@@ -1,10 +1,11 @@
 //! `CLAIM_MODE=lease`: all events of a batch are claimed, sent and settled, each step by itself and over one connection;
 //! no transaction is open while SES answers.
 //!
-//! A batch takes `rounds`, mostly one. In a `round` the `claims` are made and the recipients found, then the emails are
-//! sent, while the `settler` writes what became of those before.
+//! A batch takes `rounds`, mostly one. In a `round` the `claims` are made, then the recipients are found (`look_up`),
+//! then the emails are sent, while the `settler` writes what became of those before.
 
 mod claims;
+mod look_up;
 mod round;
 mod rounds;
 mod settler;
