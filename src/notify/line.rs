@@ -236,7 +236,7 @@ impl<'a> Said<'a> {
 mod tests {
     use serde_json::json;
 
-    use crate::logging::tests::lines_of;
+    use crate::logging::lines_of;
     use crate::queue::Batch;
 
     use super::*;
