@@ -3,6 +3,7 @@
 //! What a folder holds is described in `docs/emails.md`.
 
 mod catalogue;
+mod declaration;
 mod fields;
 mod folder;
 mod manifest;
