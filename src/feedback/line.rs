@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use crate::database::DatabaseVerdict;
 use crate::metrics::{Count, count};
 use crate::queue::Record;
 
@@ -50,108 +49,63 @@ impl<'a> Line<'a> {
             .map(|id| id.as_str());
         let kind = notification.map(|notification| notification.kind.name());
         macro_rules! line {
-        ($level:ident, $outcome:literal, $message:literal $(, $field:ident = $value:expr)*) => {
-            tracing::$level!(
-                outcome = $outcome,
-                kind,
-                event_id,
-                event_type,
-                message_id,
-                ses_message_id,
-                receive_count = self.record.receive_count,
-                request_id = self.request_id,
-                $($field = $value,)*
-                $message
-            )
-        };
-    }
+            ($level:ident, $message:literal) => {
+                tracing::$level!(
+                    outcome = outcome.name(),
+                    kind,
+                    event_id,
+                    event_type,
+                    message_id,
+                    ses_message_id,
+                    receive_count = self.record.receive_count,
+                    request_id = self.request_id,
+                    reason = outcome.reason(),
+                    code = outcome.code(),
+                    cause = outcome.cause(),
+                    $message
+                )
+            };
+        }
         match outcome {
             Outcome::Recorded(Recorded::Settled) => {
                 count(Count::SettledBySes);
-                line!(
-                    info,
-                    "settled",
-                    "SES took the email: its claim was completed"
-                );
+                line!(info, "SES took the email: its claim was completed");
             }
             Outcome::Recorded(Recorded::SecondEmail) => {
                 count(Count::SecondEmails);
-                line!(
-                    error,
-                    "second_email",
-                    "a second email left for the same event"
-                );
+                line!(error, "a second email left for the same event");
             }
             Outcome::Recorded(Recorded::New) => {
-                if let Some(notification) = &self.notification {
+                if let Some(notification) = notification {
                     count_kind(notification);
                 }
-                line!(info, "recorded", "recorded what SES said of an email");
+                line!(info, "recorded what SES said of an email");
             }
             Outcome::Recorded(Recorded::Known) => {
-                line!(info, "duplicate", "duplicate: this was recorded before");
+                line!(info, "duplicate: this was recorded before");
             }
-            Outcome::Greeting => line!(info, "greeting", "SES greeted its new destination"),
-            Outcome::Malformed(problem) => {
+            Outcome::Greeting => line!(info, "SES greeted its new destination"),
+            Outcome::Malformed(_) => {
+                count(Count::Refused);
+                line!(error, "refused: not a notification from SES");
+            }
+            Outcome::Data(_) => {
                 count(Count::Refused);
                 line!(
                     error,
-                    "refused",
-                    "refused: not a notification from SES",
-                    reason = "malformed",
-                    cause = problem.to_string()
+                    "refused: Postgres does not take what the notification says"
                 );
             }
-            Outcome::Database(error) if error.verdict() == DatabaseVerdict::Never => {
-                count(Count::Refused);
-                line!(
-                    error,
-                    "refused",
-                    "refused: Postgres does not take what the notification says",
-                    reason = "impossible_data",
-                    code = error.code(),
-                    cause = error.cause()
-                );
-            }
-            Outcome::Database(error) if error.is_setup() => {
+            Outcome::DatabaseSetup(_) | Outcome::Panicked => {
                 count(Count::SetupErrors);
                 line!(
                     error,
-                    "released",
-                    "released: the notification comes back, and needs you",
-                    reason = "database_setup",
-                    code = error.code(),
-                    cause = error.cause()
+                    "released: the notification comes back, and needs you"
                 );
             }
-            Outcome::Database(error) => {
+            Outcome::Database(_) | Outcome::CutOff => {
                 count(Count::Released);
-                line!(
-                    warn,
-                    "released",
-                    "released: the notification comes back",
-                    reason = "database",
-                    code = error.code(),
-                    cause = error.cause()
-                );
-            }
-            Outcome::CutOff => {
-                count(Count::Released);
-                line!(
-                    warn,
-                    "released",
-                    "released: the notification comes back",
-                    reason = "cut_off"
-                );
-            }
-            Outcome::Panicked => {
-                count(Count::SetupErrors);
-                line!(
-                    error,
-                    "released",
-                    "released: the notification comes back, and needs you",
-                    reason = "panic"
-                );
+                line!(warn, "released: the notification comes back");
             }
         }
     }

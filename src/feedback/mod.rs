@@ -119,7 +119,7 @@ impl Feedback {
             .await;
         match recorded {
             Ok(recorded) => Outcome::Recorded(recorded),
-            Err(error) => Outcome::Database(error),
+            Err(error) => error.into(),
         }
     }
 }
