@@ -3,6 +3,9 @@
 //! Each takes `$1`, where the batch before ended, `$2`, the age in days, and `$3`, how much a batch may take; and
 //! answers with `more`, whether another batch may find something, `changed`, the rows it changed, and `next`, where to
 //! go on. Going on there saves walking again over the index entries of what was just deleted, which stay until a vacuum.
+//!
+//! The deletions differ in table, column and condition alone. Each is written out, so that it is found by its table, and
+//! can be read and tried as it stands.
 
 /// On the server's side, too, a batch is over in a second; its commit doesn't wait for the disk with its locks held,
 /// since a deletion that a crash undoes is made again. Times are passed on as text.
