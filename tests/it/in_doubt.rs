@@ -12,9 +12,9 @@ use crate::support::proxy::Then;
 use crate::support::ses::Reply;
 use crate::support::world::World;
 
-/// A message about the event, with a receipt handle of its own.
+/// A message about the event.
 fn message(message_id: &str, event_id: &str) -> Value {
-    batch([Record::new(message_id, &interview(event_id)).with("receiptHandle", message_id)])
+    batch([Record::new(message_id, &interview(event_id))])
 }
 
 /// SES accepted the email for message `m-1` of the event `unclear`, and its reply was lost.

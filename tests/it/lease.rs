@@ -37,9 +37,9 @@ async fn start_with(change: impl FnOnce(Environment) -> Environment) -> World {
         .await
 }
 
-/// A message about the event, with a receipt handle of its own.
+/// A message about the event.
 fn message(message_id: &str, event_id: &str) -> Record {
-    Record::new(message_id, &interview(event_id)).with("receiptHandle", message_id)
+    Record::new(message_id, &interview(event_id))
 }
 
 /// A message of this name, about an event of this name.

@@ -9,9 +9,7 @@ use crate::support::world::World;
 /// A record received so many times.
 fn received(times: u32, event_id: &str) -> Record {
     let attributes = json!({ "ApproximateReceiveCount": times.to_string() });
-    Record::new(&format!("m-{event_id}"), &interview(event_id))
-        .with("receiptHandle", event_id)
-        .with("attributes", attributes)
+    Record::new(&format!("m-{event_id}"), &interview(event_id)).with("attributes", attributes)
 }
 
 /// A record of an event that can never be sent.
@@ -45,7 +43,10 @@ async fn a_failed_message_comes_back_the_later_the_more_often_it_was_received() 
         .await
         .assert_failed(&["m-once", "m-often"]);
 
-    let (once, often) = (world.sqs.delays_of("once"), world.sqs.delays_of("often"));
+    let (once, often) = (
+        world.sqs.delays_of("m-once"),
+        world.sqs.delays_of("m-often"),
+    );
     assert_eq!((once.len(), often.len()), (1, 1), "each is told once");
     assert!(
         once[0] > 0 && often[0] > once[0] * 2,
@@ -64,7 +65,7 @@ async fn after_an_unknown_outcome_a_message_stays_away_for_as_long_as_ses_may_st
         .await
         .assert_failed(&["m-unclear"]);
 
-    let delays = world.sqs.delays_of("unclear");
+    let delays = world.sqs.delays_of("m-unclear");
     assert!(delays.len() == 1 && delays[0] >= 345, "{delays:?} seconds");
 }
 
@@ -78,7 +79,7 @@ async fn of_messages_that_are_done_sqs_is_told_nothing() {
         .await
         .assert_none_failed();
 
-    assert_eq!(world.sqs.delays_of("done"), Vec::<u64>::new());
+    assert_eq!(world.sqs.delays_of("m-done"), Vec::<u64>::new());
     assert_eq!(world.sqs.messages(), Vec::<Value>::new());
 }
 

@@ -61,6 +61,11 @@ pub fn batch(records: impl IntoIterator<Item = Record>) -> Value {
     json!({ "Records": records.into_iter().map(|record| Value::Object(record.0)).collect::<Vec<_>>() })
 }
 
+/// Of each record that doesn't say otherwise.
+pub fn receipt_handle(message_id: &str) -> String {
+    format!("AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a-{message_id}")
+}
+
 /// One message of the batch.
 #[derive(Clone, Debug)]
 pub struct Record(Map<String, Value>);
@@ -73,7 +78,7 @@ impl Record {
     pub fn with_body(message_id: &str, body: &str) -> Self {
         let record = json!({
             "messageId": message_id,
-            "receiptHandle": format!("AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a-{message_id}"),
+            "receiptHandle": receipt_handle(message_id),
             "body": body,
             "attributes": {
                 "ApproximateReceiveCount": "1",

@@ -63,11 +63,11 @@ pub fn of_email(name: &str, email: &SendEmail) -> Value {
 
 /// As the queue of notifications hands it over, raw delivery being on.
 pub fn record(message_id: &str, notification: &Value) -> Record {
-    on_feedback_queue(Record::new(message_id, notification)).with("receiptHandle", message_id)
+    on_feedback_queue(Record::new(message_id, notification))
 }
 
 pub fn record_of_text(message_id: &str, body: &str) -> Record {
-    on_feedback_queue(Record::with_body(message_id, body)).with("receiptHandle", message_id)
+    on_feedback_queue(Record::with_body(message_id, body))
 }
 
 fn on_feedback_queue(record: Record) -> Record {

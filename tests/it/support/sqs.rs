@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
+use super::event::receipt_handle;
 use super::http::{Connection, Request};
 
 const JSON: (&str, &str) = ("content-type", "application/x-amz-json-1.0");
@@ -97,13 +98,14 @@ impl Sqs {
         entries.map(|entries| entries.map_or(0, Vec::len)).collect()
     }
 
-    /// In how many seconds the message with this receipt handle was said to come back, each time it was said.
-    pub fn delays_of(&self, receipt_handle: &str) -> Vec<u64> {
+    /// In how many seconds the message was said to come back, each time it was said.
+    pub fn delays_of(&self, message_id: &str) -> Vec<u64> {
+        let receipt_handle = receipt_handle(message_id);
         let entries = self.calls("ChangeMessageVisibilityBatch").into_iter();
         let entries =
             entries.flat_map(|body| body["Entries"].as_array().cloned().unwrap_or_default());
         entries
-            .filter(|entry| entry["ReceiptHandle"] == receipt_handle)
+            .filter(|entry| entry["ReceiptHandle"] == receipt_handle.as_str())
             .map(|entry| {
                 entry["VisibilityTimeout"]
                     .as_u64()
