@@ -61,13 +61,9 @@ async fn markup_in_a_name_is_escaped_in_html_and_literal_in_text() {
         .await;
 
     let event = status_changed("markup", application, "reviewing", "interview");
-    world
-        .sandbox
-        .invoke(batch([Record::new("m-1", &event)]))
-        .await
-        .assert_none_failed();
+    let email = world.email_for(&event).await;
 
-    world.ses.only_email().assert_shows_as_text("<b>Eve</b>");
+    email.assert_shows_as_text("<b>Eve</b>");
 }
 
 #[tokio::test]
@@ -81,18 +77,10 @@ async fn markup_in_a_job_title_or_company_is_escaped_in_html_and_literal_in_text
             .into_iter()
             .enumerate()
     {
-        let event = status_changed(
-            &format!("event-{number}"),
-            application,
-            "reviewing",
-            "offer",
-        );
-        world
-            .sandbox
-            .invoke(batch([Record::new("m-1", &event)]))
-            .await
-            .assert_none_failed();
-        world.ses.emails()[number].assert_shows_as_text(markup);
+        let event_id = format!("event-{number}");
+        let event = status_changed(&event_id, application, "reviewing", "offer");
+        let email = world.email_for(&event).await;
+        email.assert_shows_as_text(markup);
     }
 }
 
@@ -101,13 +89,8 @@ async fn markup_in_an_event_is_escaped_in_html_and_literal_in_text() {
     let world = World::start().await;
 
     let event = status_changed("markup", 3, "reviewing", SCRIPT);
-    world
-        .sandbox
-        .invoke(batch([Record::new("m-1", &event)]))
-        .await
-        .assert_none_failed();
+    let email = world.email_for(&event).await;
 
-    let email = world.ses.only_email();
     assert!(!email.html().contains("<script"), "{}", email.html());
     assert!(!email.text().contains("&lt;"), "{}", email.text());
 }
@@ -120,16 +103,9 @@ async fn markup_in_an_order_is_escaped_in_html_and_literal_in_text() {
         .order_of("billing@example.com", "Acme", "<u>Posting</u>")
         .await;
 
-    world
-        .sandbox
-        .invoke(batch([Record::new("m-1", &order_placed(order))]))
-        .await
-        .assert_none_failed();
+    let email = world.email_for(&order_placed(order)).await;
 
-    world
-        .ses
-        .only_email()
-        .assert_shows_as_text("<u>Posting</u>");
+    email.assert_shows_as_text("<u>Posting</u>");
 }
 
 #[tokio::test]
@@ -142,13 +118,8 @@ async fn line_breaks_from_the_database_add_no_header_and_no_recipient() {
         .await;
 
     let event = status_changed("injected", application, "reviewing", "interview");
-    world
-        .sandbox
-        .invoke(batch([Record::new("m-1", &event)]))
-        .await
-        .assert_none_failed();
+    let email = world.email_for(&event).await;
 
-    let email = world.ses.only_email();
     email.assert_no_foreign_header();
     assert_eq!(email.to().address, "sam@example.com");
 }
@@ -159,13 +130,8 @@ async fn line_breaks_from_an_event_add_no_header_and_no_recipient() {
     let status = "offer\r\nBcc: eve@example.net\u{2028}X-Evil: yes";
 
     let event = status_changed("injected", 3, "reviewing", status);
-    world
-        .sandbox
-        .invoke(batch([Record::new("m-1", &event)]))
-        .await
-        .assert_none_failed();
+    let email = world.email_for(&event).await;
 
-    let email = world.ses.only_email();
     email.assert_no_foreign_header();
     assert_eq!(email.to().address, "sam@example.com");
 }
@@ -179,13 +145,8 @@ async fn template_syntax_in_values_is_only_text() {
         .await;
 
     let event = status_changed("syntax", application, "reviewing", "{{ 7 * 191 }}");
-    world
-        .sandbox
-        .invoke(batch([Record::new("m-1", &event)]))
-        .await
-        .assert_none_failed();
+    let email = world.email_for(&event).await;
 
-    let email = world.ses.only_email();
     assert!(
         email.text().contains("{{ to_address }}"),
         "{}",
@@ -208,13 +169,8 @@ async fn subjects_and_texts_are_not_escaped() {
         .await;
 
     let event = status_changed("plain", application, "reviewing", "interview");
-    world
-        .sandbox
-        .invoke(batch([Record::new("m-1", &event)]))
-        .await
-        .assert_none_failed();
+    let email = world.email_for(&event).await;
 
-    let email = world.ses.only_email();
     assert!(
         email.text().contains("Head of R&D") && email.text().contains("O'Hara's \"Best\""),
         "{}",
@@ -279,13 +235,8 @@ async fn values_of_any_script_arrive_unharmed() {
         .await;
 
     let event = status_changed("script", application, "reviewing", "interview");
-    world
-        .sandbox
-        .invoke(batch([Record::new("m-1", &event)]))
-        .await
-        .assert_none_failed();
+    let email = world.email_for(&event).await;
 
-    let email = world.ses.only_email();
     for part in [email.text(), email.html()] {
         assert!(
             part.contains("カスタマーサポート 🦀") && part.contains("Großmann, Weiß"),

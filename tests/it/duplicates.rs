@@ -18,13 +18,8 @@ use crate::support::world::World;
 async fn an_event_becomes_one_email_one_row_and_one_line() {
     let world = World::start().await;
 
-    let answer = world
-        .sandbox
-        .invoke(batch([Record::new("m-1", &interview("first"))]))
-        .await;
+    let email = world.email_for(&interview("first")).await;
 
-    answer.assert_none_failed();
-    let email = world.ses.only_email();
     let claim = world.database.claim("first").await.expect("a claim");
     assert_eq!(claim.event_type, "application.status_changed");
     assert_eq!(claim.outcome, "sent");
@@ -64,17 +59,9 @@ async fn the_same_event_twice_in_two_batches_is_one_email() {
     let world = World::start().await;
     let event = interview("twice");
 
-    world
-        .sandbox
-        .invoke(batch([Record::new("m-1", &event)]))
-        .await
-        .assert_none_failed();
+    world.sandbox.handles("m-1", &event).await;
     let claim = world.database.claim("twice").await;
-    world
-        .sandbox
-        .invoke(batch([Record::new("m-2", &event)]))
-        .await
-        .assert_none_failed();
+    world.sandbox.handles("m-2", &event).await;
 
     world.ses.assert_requests(1);
     assert_eq!(
@@ -187,10 +174,7 @@ async fn a_worker_that_waits_for_another_in_vain_reports_its_record_before_the_d
     second.answer().await.assert_failed(&["m-2"]);
     gate.open();
     first.answer().await.assert_none_failed();
-    other
-        .invoke(batch([Record::new("m-2", &event)]))
-        .await
-        .assert_none_failed();
+    other.handles("m-2", &event).await;
 
     world.ses.assert_requests(1);
 }
@@ -236,12 +220,7 @@ async fn a_crash_after_postgres_committed_and_before_it_answered_sends_nothing_m
     let _lost = world.sandbox.begin(batch([Record::new("m-1", &event)]));
     committed.happened().await;
     world.sandbox.kill().await;
-    world
-        .another_sandbox()
-        .await
-        .invoke(batch([Record::new("m-1", &event)]))
-        .await
-        .assert_none_failed();
+    world.another_sandbox().await.handles("m-1", &event).await;
 
     world.ses.assert_requests(1);
     world.database.assert_claims(&[("committed", "sent")]).await;
@@ -259,12 +238,7 @@ async fn a_crash_before_the_send_leaves_the_key_free() {
     let _lost = world.sandbox.begin(batch([Record::new("m-1", &event)]));
     claimed.happened().await;
     world.sandbox.kill().await;
-    world
-        .another_sandbox()
-        .await
-        .invoke(batch([Record::new("m-1", &event)]))
-        .await
-        .assert_none_failed();
+    world.another_sandbox().await.handles("m-1", &event).await;
 
     world.ses.assert_requests(1);
     world.database.assert_claims(&[("claimed", "sent")]).await;
@@ -280,12 +254,7 @@ async fn a_crash_between_acceptance_and_commit_leaves_the_key_free() {
     let _lost = world.sandbox.begin(batch([Record::new("m-1", &event)]));
     about_to_commit.happened().await;
     world.sandbox.kill().await;
-    world
-        .another_sandbox()
-        .await
-        .invoke(batch([Record::new("m-1", &event)]))
-        .await
-        .assert_none_failed();
+    world.another_sandbox().await.handles("m-1", &event).await;
 
     world.ses.assert_requests(2);
     world.database.assert_claims(&[("gap", "sent")]).await;
@@ -296,17 +265,9 @@ async fn a_deleted_application_is_skipped_and_stays_skipped() {
     let world = World::start().await;
     let event = status_changed("test-missing", 9999, "reviewing", "interview");
 
-    world
-        .sandbox
-        .invoke(batch([Record::new("m-1", &event)]))
-        .await
-        .assert_none_failed();
+    world.sandbox.handles("m-1", &event).await;
     world.database.execute("INSERT INTO jobs_application (id, job_id, candidate_id, status) VALUES (9999, 51, 102, 'x')").await;
-    world
-        .sandbox
-        .invoke(batch([Record::new("m-2", &event)]))
-        .await
-        .assert_none_failed();
+    world.sandbox.handles("m-2", &event).await;
 
     world.ses.assert_requests(0);
     world
@@ -326,17 +287,9 @@ async fn the_same_key_with_another_payload_is_refused() {
     let world = World::start().await;
     let offer = status_changed("reused", 3, "interview", "offer");
 
-    world
-        .sandbox
-        .invoke(batch([Record::new("m-1", &interview("reused"))]))
-        .await
-        .assert_none_failed();
+    world.sandbox.handles("m-1", &interview("reused")).await;
     let claim = world.database.claim("reused").await;
-    world
-        .sandbox
-        .invoke(batch([Record::new("m-2", &offer)]))
-        .await
-        .assert_failed(&["m-2"]);
+    world.sandbox.reports("m-2", &offer).await;
 
     world.ses.assert_requests(1);
     assert_eq!(world.database.claim("reused").await, claim);
@@ -349,18 +302,11 @@ async fn the_same_key_with_another_payload_is_refused() {
 #[tokio::test]
 async fn another_kind_of_event_under_the_same_key_is_refused() {
     let world = World::start().await;
+    let other_kind = interview("order-1001");
 
-    world
-        .sandbox
-        .invoke(batch([Record::new("m-1", &order_placed(1001))]))
-        .await
-        .assert_none_failed();
-    let answer = world
-        .sandbox
-        .invoke(batch([Record::new("m-2", &interview("order-1001"))]))
-        .await;
+    world.sandbox.handles("m-1", &order_placed(1001)).await;
+    world.sandbox.reports("m-2", &other_kind).await;
 
-    answer.assert_failed(&["m-2"]);
     world.ses.assert_requests(1);
 }
 
@@ -388,11 +334,7 @@ async fn the_same_event_written_in_another_way_is_a_duplicate() {
         { "new_status" : "interview", "old_status": "reviewing",
           "application_id": 3, "event_id": "\u0074wice", "type": "application.status_changed" }"#;
 
-    world
-        .sandbox
-        .invoke(batch([Record::new("m-1", &interview("twice"))]))
-        .await
-        .assert_none_failed();
+    world.sandbox.handles("m-1", &interview("twice")).await;
     world
         .sandbox
         .invoke(batch([Record::with_body("m-2", reordered)]))
@@ -412,11 +354,7 @@ async fn the_same_event_in_another_envelope_is_a_duplicate() {
         ("m-2", in_sns_envelope(&event)),
         ("m-3", in_eventbridge_envelope(&event)),
     ] {
-        world
-            .sandbox
-            .invoke(batch([Record::new(message_id, &body)]))
-            .await
-            .assert_none_failed();
+        world.sandbox.handles(message_id, &body).await;
     }
 
     world.ses.assert_requests(1);
@@ -447,16 +385,8 @@ async fn an_order_is_confirmed_once_though_its_event_has_no_id() {
     let world = World::start().await;
     let with_more = json!({ "type": "order.placed", "order_id": 1001 });
 
-    world
-        .sandbox
-        .invoke(batch([Record::new("m-1", &order_placed(1001))]))
-        .await
-        .assert_none_failed();
-    world
-        .sandbox
-        .invoke(batch([Record::new("m-2", &with_more)]))
-        .await
-        .assert_none_failed();
+    world.sandbox.handles("m-1", &order_placed(1001)).await;
+    world.sandbox.handles("m-2", &with_more).await;
 
     world.ses.assert_requests(1);
     world

@@ -1,8 +1,6 @@
 //! After a send of unknown outcome in transaction mode: the key is free, but SES is given the time to say what became
 //! of it.
 
-use serde_json::Value;
-
 use crate::support::environment::Environment;
 use crate::support::event::{Record, batch, interview};
 use crate::support::lambda::Sandbox;
@@ -11,11 +9,6 @@ use crate::support::notification;
 use crate::support::proxy::Then;
 use crate::support::ses::Reply;
 use crate::support::world::World;
-
-/// A message about the event.
-fn message(message_id: &str, event_id: &str) -> Value {
-    batch([Record::new(message_id, &interview(event_id))])
-}
 
 /// SES accepted the email for message `m-1` of the event `unclear`, and its reply was lost.
 async fn world_in_doubt(in_doubt_wait: &str) -> World {
@@ -26,11 +19,7 @@ async fn world_in_doubt(in_doubt_wait: &str) -> World {
     })
     .await;
     world.ses.reply_next(Reply::accept_without_reply());
-    world
-        .sandbox
-        .invoke(message("m-1", "unclear"))
-        .await
-        .assert_failed(&["m-1"]);
+    world.sandbox.reports("m-1", &interview("unclear")).await;
     world.ses.assert_emails(1);
     world.database.assert_claims(&[]).await;
     world
@@ -48,11 +37,7 @@ async fn pass_seconds(world: &World, seconds: u32) {
 async fn another_message_of_the_same_event_waits_and_sends_nothing() {
     let world = world_in_doubt("300").await;
 
-    world
-        .sandbox
-        .invoke(message("m-2", "unclear"))
-        .await
-        .assert_failed(&["m-2"]);
+    world.sandbox.reports("m-2", &interview("unclear")).await;
 
     world.ses.assert_requests(1);
     world.database.assert_claims(&[]).await;
@@ -71,11 +56,7 @@ async fn a_message_that_waits_is_kept_back_for_all_that_is_left_of_the_wait() {
     let world = world_in_doubt("300").await;
     pass_seconds(&world, 100).await;
 
-    world
-        .sandbox
-        .invoke(message("m-2", "unclear"))
-        .await
-        .assert_failed(&["m-2"]);
+    world.sandbox.reports("m-2", &interview("unclear")).await;
 
     let left =
         "SELECT extract(epoch FROM in_doubt_until - clock_timestamp())::float8 FROM sends_in_doubt";
@@ -92,20 +73,12 @@ async fn a_message_that_waits_is_kept_back_for_all_that_is_left_of_the_wait() {
 async fn the_message_itself_is_sent_when_it_comes_back() {
     let world = world_in_doubt("300").await;
 
-    world
-        .sandbox
-        .invoke(message("m-1", "unclear"))
-        .await
-        .assert_none_failed();
+    world.sandbox.handles("m-1", &interview("unclear")).await;
 
     world.ses.assert_requests(2);
     world.database.assert_claims(&[("unclear", "sent")]).await;
     // What is settled is in doubt no longer.
-    world
-        .sandbox
-        .invoke(message("m-2", "unclear"))
-        .await
-        .assert_none_failed();
+    world.sandbox.handles("m-2", &interview("unclear")).await;
     world.ses.assert_requests(2);
 }
 
@@ -114,11 +87,7 @@ async fn after_the_wait_any_message_of_the_event_sends() {
     let world = world_in_doubt("300").await;
     pass_seconds(&world, 300).await;
 
-    world
-        .sandbox
-        .invoke(message("m-2", "unclear"))
-        .await
-        .assert_none_failed();
+    world.sandbox.handles("m-2", &interview("unclear")).await;
 
     world.ses.assert_requests(2);
     world.database.assert_claims(&[("unclear", "sent")]).await;
@@ -128,11 +97,7 @@ async fn after_the_wait_any_message_of_the_event_sends() {
 async fn without_a_wait_any_message_of_the_event_sends_at_once() {
     let world = world_in_doubt("0").await;
 
-    world
-        .sandbox
-        .invoke(message("m-2", "unclear"))
-        .await
-        .assert_none_failed();
+    world.sandbox.handles("m-2", &interview("unclear")).await;
 
     world.ses.assert_requests(2);
 }
@@ -150,12 +115,9 @@ async fn ses_word_in_the_meantime_makes_every_message_a_duplicate() {
         .await
         .assert_none_failed();
 
+    let event = interview("unclear");
     for message_id in ["m-2", "m-1", "m-3"] {
-        world
-            .sandbox
-            .invoke(message(message_id, "unclear"))
-            .await
-            .assert_none_failed();
+        world.sandbox.handles(message_id, &event).await;
         let line = world.sandbox.logs.outcome_of_message(message_id).await;
         if message_id != "m-1" {
             assert_eq!(line.outcome(), "duplicate", "{message_id}");
@@ -189,11 +151,7 @@ async fn a_second_message_of_the_same_batch_stays_behind_the_first() {
 async fn a_doubt_about_one_event_holds_up_no_other() {
     let world = world_in_doubt("300").await;
 
-    world
-        .sandbox
-        .invoke(message("m-2", "clear"))
-        .await
-        .assert_none_failed();
+    world.sandbox.handles("m-2", &interview("clear")).await;
 
     world.database.assert_claims(&[("clear", "sent")]).await;
 }
@@ -208,12 +166,9 @@ async fn a_doubt_outlasts_a_retry_that_was_not_sent() {
         "Email sending is disabled.",
     ));
 
+    let event = interview("unclear");
     for message_id in ["m-1", "m-2"] {
-        world
-            .sandbox
-            .invoke(message(message_id, "unclear"))
-            .await
-            .assert_failed(&[message_id]);
+        world.sandbox.reports(message_id, &event).await;
     }
 
     world.ses.assert_requests(2);
@@ -227,17 +182,10 @@ async fn a_doubt_of_another_message_prolongs_the_wait_and_never_shortens_it() {
     let environment = world.environment.clone().with("IN_DOUBT_WAIT", "1");
     let hasty = Sandbox::start(&environment).await;
     world.ses.reply_next(Reply::accept_without_reply());
-    hasty
-        .invoke(message("m-1", "unclear"))
-        .await
-        .assert_failed(&["m-1"]);
+    hasty.reports("m-1", &interview("unclear")).await;
 
     pass_seconds(&world, 30).await;
-    world
-        .sandbox
-        .invoke(message("m-2", "unclear"))
-        .await
-        .assert_failed(&["m-2"]);
+    world.sandbox.reports("m-2", &interview("unclear")).await;
     world.ses.assert_requests(2);
 }
 
@@ -248,17 +196,9 @@ async fn a_doubt_that_could_not_be_marked_is_marked_on_another_connection() {
     world.ses.reply_next(Reply::accept_without_reply());
     let cut = proxy.at("sends_in_doubt AS mark", Then::Cut);
 
-    world
-        .sandbox
-        .invoke(message("m-1", "unclear"))
-        .await
-        .assert_failed(&["m-1"]);
+    world.sandbox.reports("m-1", &interview("unclear")).await;
     cut.happened().await;
-    world
-        .sandbox
-        .invoke(message("m-2", "unclear"))
-        .await
-        .assert_failed(&["m-2"]);
+    world.sandbox.reports("m-2", &interview("unclear")).await;
 
     world.ses.assert_requests(1);
     let line = world.sandbox.logs.outcome_of_message("m-2").await;

@@ -1,5 +1,6 @@
 //! A Lambda sandbox: one process of the function, to which invocations are handed one after the other.
 
+use std::panic::Location;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use super::environment::Environment;
+use super::event::{Record, batch};
 use super::logs::Logs;
 use super::patience::within_reason;
 use super::runtime_api::{Ending, ReportedError, RuntimeApi};
@@ -93,11 +95,19 @@ impl Answer {
 
     #[track_caller]
     pub fn assert_failed(&self, message_ids: &[&str]) {
+        self.assert_failed_at(Location::caller(), message_ids);
+    }
+
+    /// The same for an assertion that stands there.
+    fn assert_failed_at(&self, caller: &Location<'_>, message_ids: &[&str]) {
         let mut failed: Vec<&str> = self.failed.iter().map(String::as_str).collect();
         let mut expected = message_ids.to_vec();
         failed.sort_unstable();
         expected.sort_unstable();
-        assert_eq!(failed, expected, "which messages were reported as failed");
+        assert!(
+            failed == expected,
+            "{caller}: {failed:?} were reported as failed, not {expected:?}"
+        );
     }
 }
 
@@ -215,6 +225,26 @@ impl Sandbox {
 
     pub async fn invoke_within(&self, event: Value, time: Duration) -> Answer {
         self.begin_within(event, time).answer().await
+    }
+
+    /// Hands over one message about the event, and asserts that it is not reported: SQS may delete it.
+    #[track_caller]
+    pub fn handles(&self, message_id: &str, event: &Value) -> impl Future<Output = ()> {
+        let (caller, message) = (Location::caller(), Record::new(message_id, event));
+        async move {
+            let answer = self.invoke(batch([message])).await;
+            answer.assert_failed_at(caller, &[]);
+        }
+    }
+
+    /// Hands over one message about the event, and asserts that it is reported as failed.
+    #[track_caller]
+    pub fn reports(&self, message_id: &str, event: &Value) -> impl Future<Output = ()> {
+        let (caller, message) = (Location::caller(), Record::new(message_id, event));
+        async move {
+            let answer = self.invoke(batch([message])).await;
+            answer.assert_failed_at(caller, &[message_id]);
+        }
     }
 
     /// Has the function handle something of which it can't be expected that it gives the answer of a batch.

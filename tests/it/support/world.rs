@@ -1,8 +1,11 @@
 //! The world in which most tests begin: a job board, an SES that accepts, an SQS, and one sandbox that waits for work.
 
+use serde_json::Value;
+
 use super::database::{Database, server_port};
 use super::environment::Environment;
 use super::lambda::Sandbox;
+use super::mail::SendEmail;
 use super::mode::Mode;
 use super::proxy::Proxy;
 use super::ses::Ses;
@@ -69,6 +72,15 @@ impl World {
             sandbox,
             environment,
         }
+    }
+
+    /// Hands over a message about the event, which must be handled, and gives the one email that leaves for it.
+    pub async fn email_for(&self, event: &Value) -> SendEmail {
+        let before = self.ses.emails().len();
+        self.sandbox.handles("m-1", event).await;
+        let mut emails = self.ses.emails().split_off(before);
+        assert_eq!(emails.len(), 1, "emails that left for {event}");
+        emails.remove(0)
     }
 
     /// Another worker on the same queue.
