@@ -8,8 +8,8 @@ use crate::choices::{
 };
 use crate::design::{ANY, Design, Fault, Mode, Notifications};
 use crate::properties::{
-    a_second_email_follows_an_attempt_in_doubt_not_heard_of, no_email_is_lost, no_second_email,
-    nothing_unsent_is_held, what_ses_has_told_stands,
+    Property, a_second_email_follows_an_attempt_in_doubt_not_heard_of, no_email_is_lost,
+    no_second_email, nothing_unsent_is_held, what_ses_has_told_stands,
 };
 use crate::state::InDoubt;
 
@@ -21,6 +21,12 @@ const fn a_lost_answer_told_of_in_time(design: Design) -> Design {
     design
         .notifications(Notifications::InTime)
         .faults(1, &[Fault::LostAnswer])
+}
+
+/// What is built keeps the promise, and done the other way it is broken.
+fn assert_matters(property: Property, built: Design, other_way: Design) {
+    Checked::new(built).assert(property);
+    Checked::new(other_way).assert_broken(property);
 }
 
 /// The message that left the mark is kept back by SQS, so the mark lets it through: however it comes back, it is tried
@@ -44,13 +50,12 @@ fn the_mark_lets_the_message_that_left_it_through_and_so_a_copy_of_it() {
 #[test]
 fn the_mark_must_be_read_after_the_claim_is_won() {
     let afterwards = a_lost_answer_told_of_in_time(Design::of(TRANSACTION));
-    Checked::new(afterwards).assert(no_second_email);
-
     let in_the_insert = Design {
         mark_read: MarkRead::InTheInsert,
         ..afterwards
     };
-    Checked::new(in_the_insert).assert_broken(no_second_email);
+
+    assert_matters(no_second_email, afterwards, in_the_insert);
 }
 
 /// The claim of lease mode is one statement, and can't do that: it takes one more, after the claim is committed.
@@ -60,13 +65,12 @@ fn lease_mode_must_read_the_marks_again_after_its_claim() {
         marks: Marks::OutliveTheInvocation,
         ..a_lost_answer_told_of_in_time(Design::mixed(TRANSACTION, RESEND))
     };
-    Checked::new(afterwards).assert(no_second_email);
-
     let in_the_insert = Design {
         mark_read: MarkRead::InTheInsert,
         ..afterwards
     };
-    Checked::new(in_the_insert).assert_broken(no_second_email);
+
+    assert_matters(no_second_email, afterwards, in_the_insert);
 }
 
 /// Where `IN_DOUBT_WAIT` is shorter than an invocation, a mark can be left and be over between the claim, which waits
@@ -74,13 +78,12 @@ fn lease_mode_must_read_the_marks_again_after_its_claim() {
 #[test]
 fn the_row_must_be_read_with_the_marks_before_the_send() {
     let with_the_row = a_lost_answer_told_of_in_time(Design::mixed(TRANSACTION, RESEND));
-    Checked::new(with_the_row).assert(no_second_email);
-
     let marks_alone = Design {
         last_read: LastRead::Marks,
         ..with_the_row
     };
-    Checked::new(marks_alone).assert_broken(no_second_email);
+
+    assert_matters(no_second_email, with_the_row, marks_alone);
 }
 
 /// A row that was taken over, and whose transaction is lost, is as it was: overdue. Only the mark tells that it was
@@ -93,13 +96,12 @@ fn transaction_mode_must_heed_a_mark_beside_a_row_that_it_may_take_over() {
         marks: Marks::OutliveTheInvocation,
         ..Design::mixed(TRANSACTION, RESEND)
     };
-    Checked::new(lost_take_over).assert(no_second_email);
-
     let taken_over = Design {
         marked_rows: MarkedRows::AreTakenOver,
         ..lost_take_over
     };
-    Checked::new(taken_over).assert_broken(no_second_email);
+
+    assert_matters(no_second_email, lost_take_over, taken_over);
 }
 
 /// A claim may be committed, and its answer lost. Sent again with its number it finds its own row; with another it
@@ -109,13 +111,12 @@ fn a_claim_that_is_sent_again_must_keep_its_number() {
     let lost_reply = Design::of(HOLD)
         .one_message()
         .faults(1, &[Fault::LostReply]);
-    Checked::new(lost_reply).assert(nothing_unsent_is_held);
-
     let new_number = Design {
         retries: Retries::TakeANewNumber,
         ..lost_reply
     };
-    Checked::new(new_number).assert_broken(nothing_unsent_is_held);
+
+    assert_matters(nothing_unsent_is_held, lost_reply, new_number);
 }
 
 /// One statement claims for a whole batch, and can be numbered once. Then two messages of it about one event must not
@@ -133,13 +134,12 @@ fn of_two_messages_about_one_event_in_one_batch_only_one_must_win() {
 #[test]
 fn a_release_must_delete_only_what_is_still_sending() {
     let crash = Design::of(RESEND).one_message().faults(1, &[Fault::Crash]);
-    Checked::new(crash).assert(what_ses_has_told_stands);
-
     let anything = Design {
         releases: Releases::Anything,
         ..crash
     };
-    Checked::new(anything).assert_broken(what_ses_has_told_stands);
+
+    assert_matters(what_ses_has_told_stands, crash, anything);
 }
 
 /// A late release of the attempt before would delete it, and nothing would hold up the next message.
@@ -177,26 +177,27 @@ fn a_settle_as_sent_could_do_without_the_number() {
 #[test]
 fn the_message_of_an_event_that_is_held_must_not_be_deleted() {
     let crash = Design::of(HOLD).one_message().faults(1, &[Fault::Crash]);
-    Checked::new(crash).assert(no_email_is_lost);
-
     let acknowledged = Design {
         held: Held::Acknowledged,
         ..crash
     };
-    Checked::new(acknowledged).assert_broken(no_email_is_lost);
+
+    assert_matters(no_email_is_lost, crash, acknowledged);
 }
 
 /// A release that comes late must not free a key that somebody else has claimed since.
 #[test]
 fn a_release_must_carry_the_number_of_its_attempt() {
-    Checked::new(LATE_RELEASES).assert(a_second_email_follows_an_attempt_in_doubt_not_heard_of);
-
     let without_numbers = Design {
         fences: Fences::None,
         ..LATE_RELEASES
     };
-    Checked::new(without_numbers)
-        .assert_broken(a_second_email_follows_an_attempt_in_doubt_not_heard_of);
+
+    assert_matters(
+        a_second_email_follows_an_attempt_in_doubt_not_heard_of,
+        LATE_RELEASES,
+        without_numbers,
+    );
 }
 
 /// A row is deleted when nothing was sent, and its number with it: the next row must not begin with the same one.
