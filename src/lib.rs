@@ -12,6 +12,7 @@
 //! became of each email, and completes what a worker that died could not; [`cleanup`] forgets what is old. What is
 //! promised, and why, is in `docs/guarantee.md`.
 
+pub mod causes;
 pub mod claim;
 pub mod cleanup;
 pub mod clock;

@@ -4,6 +4,8 @@ use deadpool::managed::PoolError;
 use thiserror::Error;
 use tokio_postgres::error::SqlState;
 
+use crate::causes::told;
+
 use super::secret::SecretError;
 use super::token::TokenError;
 
@@ -137,15 +139,7 @@ impl DatabaseError {
             Some(server) if speaks_of_the_server(server.code()) => server.message().to_owned(),
             // 22: "invalid input syntax for type bigint: "..."", P0: whatever a trigger raises.
             Some(server) => format!("Postgres answered with {}", server.code().code()),
-            None => {
-                let mut cause = error.to_string();
-                let mut source = std::error::Error::source(error);
-                while let Some(error) = source {
-                    cause = format!("{cause}: {error}");
-                    source = error.source();
-                }
-                cause
-            }
+            None => told(error),
         }
     }
 }

@@ -3,7 +3,6 @@
 //! `ALTER TABLE` waits for every transaction that uses the table, and all claims wait behind it: a session that
 //! somebody left open would stop every email. So a migration that doesn't get its locks is undone and tried again.
 
-use std::error::Error;
 use std::time::Duration;
 
 use refinery::Migration;
@@ -11,6 +10,7 @@ use refinery_core::traits::r#async::{AsyncMigrate, AsyncQuery, AsyncTransaction}
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
+use crate::causes::causes;
 use crate::clock::Deadline;
 
 /// Claims wait longer than this for a lock, and so outlast it.
@@ -57,7 +57,7 @@ impl AsyncMigrate for Patient<'_> {}
 
 /// Whether a migration didn't get its locks, and so changed nothing.
 pub(super) fn found_locked(error: &refinery::Error) -> bool {
-    std::iter::successors(error.source(), |&error| error.source())
+    causes(error)
         .filter_map(|error| error.downcast_ref::<tokio_postgres::Error>())
         .any(|error| error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
 }

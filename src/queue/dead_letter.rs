@@ -1,17 +1,20 @@
 //! The dead-letter queue, for what can never be sent.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 
 use aws_sdk_sqs::primitives::Blob;
 use aws_sdk_sqs::types::MessageAttributeValue;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures_util::FutureExt as _;
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::causes::told;
+
 use super::client::Queue;
 use super::record::Record;
-use super::visibility::cause;
 
 /// SQS takes no more attributes of a message.
 const MOST_ATTRIBUTES: usize = 10;
@@ -39,6 +42,8 @@ pub enum NotMoved {
     NoRoom,
     #[error("SQS did not take it: {0}")]
     Sqs(String),
+    #[error("the SDK panicked")]
+    Panicked,
 }
 
 impl DeadLetters {
@@ -85,7 +90,7 @@ impl DeadLetters {
         let fifo = self.url.ends_with(".fifo");
         let message_id = record.message_id.as_ref().map(ToString::to_string);
         let group = record.fifo_group.clone().filter(|group| !group.is_empty());
-        queue
+        let sent = queue
             .client()
             .send_message()
             .queue_url(&self.url)
@@ -93,10 +98,13 @@ impl DeadLetters {
             .set_message_attributes(Some(attributes))
             .set_message_group_id(fifo.then(|| group.unwrap_or_else(|| "onemail".to_owned())))
             .set_message_deduplication_id(message_id.filter(|_| fifo))
-            .send()
-            .await
-            .map_err(|error| NotMoved::Sqs(cause(&error)))?;
-        Ok(())
+            .send();
+        // The SDK panics over a variable of its own that is set to nothing; the neighbours shall not suffer for it.
+        match AssertUnwindSafe(sent).catch_unwind().await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(NotMoved::Sqs(told(&error))),
+            Err(_) => Err(NotMoved::Panicked),
+        }
     }
 }
 

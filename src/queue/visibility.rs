@@ -1,10 +1,13 @@
 //! When a failed message comes back.
 
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use aws_sdk_sqs::types::ChangeMessageVisibilityBatchRequestEntry;
+use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 
+use crate::causes::told;
 use crate::clock::Deadline;
 
 use super::client::Queue;
@@ -52,10 +55,14 @@ impl Queue {
                 .map(|messages| self.change(&url, messages));
             join_all(requests).await.into_iter().collect()
         };
-        let told: Result<(), String> = tokio::time::timeout(deadline.left(), work)
-            .await
-            .unwrap_or_else(|_| Err("no answer in time".to_owned()));
-        if let Err(cause) = told {
+        // The SDK panics over a variable of its own that is set to nothing; the answer shall not suffer for it.
+        let work = AssertUnwindSafe(work).catch_unwind();
+        let done: Result<(), String> = match tokio::time::timeout(deadline.left(), work).await {
+            Ok(Ok(done)) => done,
+            Ok(Err(_)) => Err("the SDK panicked".to_owned()),
+            Err(_) => Err("no answer in time".to_owned()),
+        };
+        if let Err(cause) = done {
             tracing::info!(
                 messages = messages.len(),
                 cause,
@@ -76,7 +83,7 @@ impl Queue {
             .set_queue_owner_aws_account_id(account.map(str::to_owned))
             .send()
             .await
-            .map_err(|error| cause(&error))?;
+            .map_err(|error| told(&error))?;
         answer
             .queue_url
             .ok_or_else(|| "SQS named no URL".to_owned())
@@ -98,20 +105,12 @@ impl Queue {
                 .map_err(|error| error.to_string())?;
             request = request.entries(entry);
         }
-        let answer = request.send().await.map_err(|error| cause(&error))?;
+        let answer = request.send().await.map_err(|error| told(&error))?;
         match answer.failed.first() {
             Some(failed) => Err(format!("SQS answered {}", failed.code)),
             None => Ok(()),
         }
     }
-}
-
-/// The error with its causes.
-pub(super) fn cause(error: &dyn std::error::Error) -> String {
-    std::iter::successors(Some(error), |&error| error.source())
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(": ")
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The client of SES: no retries of the SDK, no connection that outlives an invocation.
 
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use aws_config::timeout::TimeoutConfig;
@@ -10,12 +11,14 @@ use aws_sdk_sesv2::types::{
     Body, Content, Destination, EmailContent, Message, MessageHeader, MessageTag,
 };
 use aws_smithy_http_client::tls;
+use futures_util::FutureExt as _;
 
 use crate::clock::Deadline;
 use crate::compose::Email;
 use crate::metrics::{Time, timed};
 
 use super::SesMessageId;
+use super::underway::Underway;
 use super::verdict::{Cause, SendVerdict, verdict};
 
 /// With less time than this an email is not sent: SES might answer too late, and its outcome be unknown.
@@ -114,11 +117,21 @@ impl Sender<'_> {
                 return SendVerdict::NotSentOurs(Cause::new("InvalidRequest", error.to_string()));
             }
         };
-        let sent = tokio::time::timeout(timeout, request.send());
+        let underway = Underway::default();
+        let sent = request.customize().interceptor(underway.clone()).send();
+        let sent = tokio::time::timeout(timeout, AssertUnwindSafe(sent).catch_unwind());
         match timed(Time::Ses, sent).await {
-            Err(_) => SendVerdict::Unknown(Cause::new("Timeout", "no answer from SES in time")),
-            Ok(Err(error)) => verdict(&error),
-            Ok(Ok(answer)) => match answer.message_id().and_then(SesMessageId::parse) {
+            Err(_) => underway.outcome_of(
+                Cause::new("Timeout", "no answer from SES in time"),
+                SendVerdict::NotSent,
+            ),
+            // As it does for a variable of its own that is set to nothing.
+            Ok(Err(_)) => underway.outcome_of(
+                Cause::new("panic", "the SDK panicked"),
+                SendVerdict::NotSentOurs,
+            ),
+            Ok(Ok(Err(error))) => verdict(&error, underway.is_set()),
+            Ok(Ok(Ok(answer))) => match answer.message_id().and_then(SesMessageId::parse) {
                 Some(id) => SendVerdict::Accepted(id),
                 None => SendVerdict::Unknown(Cause::new(
                     "NoMessageId",

@@ -2,6 +2,7 @@
 
 mod client;
 mod pace;
+mod underway;
 mod verdict;
 
 pub use client::{LEAST_TIME, Mailer, Sender};

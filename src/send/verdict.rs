@@ -1,10 +1,10 @@
 //! The one place that decides what an error of SES means.
 
-use std::error::Error as StdError;
-
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_sesv2::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sesv2::operation::send_email::SendEmailError;
+
+use crate::causes::{causes, told};
 
 use super::SesMessageId;
 
@@ -82,8 +82,11 @@ const TABLE: &[Row] = &[
     ("BadRequestException", None, Class::Never),
 ];
 
-/// What an error of `SendEmail` means.
-pub(super) fn verdict(error: &SdkError<SendEmailError>) -> SendVerdict {
+/// What an error of `SendEmail` means. `underway`: the request was made, signed, and given to the network.
+pub(super) fn verdict(error: &SdkError<SendEmailError>, underway: bool) -> SendVerdict {
+    if !underway {
+        return SendVerdict::NotSentOurs(Cause::new(code_of_no_request(error), detail(error)));
+    }
     let cause = Cause::new(code(error), detail(error));
     match class(error) {
         Class::TryAgain => SendVerdict::NotSent(cause),
@@ -95,12 +98,8 @@ pub(super) fn verdict(error: &SdkError<SendEmailError>) -> SendVerdict {
 
 fn class(error: &SdkError<SendEmailError>) -> Class {
     match error {
-        // Nothing left this process.
-        SdkError::ConstructionFailure(_) => Class::Ours,
         SdkError::DispatchFailure(failure) => {
-            if without_credentials(error) {
-                Class::Ours
-            } else if failure.is_user() || never_connected(error) {
+            if failure.is_user() || never_connected(error) {
                 Class::TryAgain
             } else {
                 // The request, or a part of it, was written: SES may have it.
@@ -143,7 +142,7 @@ fn of_answer(error: &SdkError<SendEmailError>, status: u16) -> Class {
 
 /// No connection: refused, name not resolved, TLS not agreed, or not in time.
 fn never_connected(error: &SdkError<SendEmailError>) -> bool {
-    sources(error).any(|source| {
+    causes(error).any(|source| {
         source
             .downcast_ref::<hyper_util::client::legacy::Error>()
             .is_some_and(hyper_util::client::legacy::Error::is_connect)
@@ -151,13 +150,15 @@ fn never_connected(error: &SdkError<SendEmailError>) -> bool {
 }
 
 fn without_credentials(error: &SdkError<SendEmailError>) -> bool {
-    sources(error).any(|source| source.is::<CredentialsError>())
+    causes(error).any(|source| source.is::<CredentialsError>())
 }
 
-fn sources<'a>(
-    error: &'a (dyn StdError + 'static),
-) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(Some(error), |&error| error.source())
+fn code_of_no_request(error: &SdkError<SendEmailError>) -> &'static str {
+    if without_credentials(error) {
+        "CredentialsNotLoaded"
+    } else {
+        "RequestNotBuilt"
+    }
 }
 
 fn code(error: &SdkError<SendEmailError>) -> String {
@@ -165,11 +166,7 @@ fn code(error: &SdkError<SendEmailError>) -> String {
         return code.to_owned();
     }
     match error {
-        SdkError::ConstructionFailure(_) => "RequestNotBuilt".to_owned(),
         SdkError::TimeoutError(_) => "Timeout".to_owned(),
-        SdkError::DispatchFailure(_) if without_credentials(error) => {
-            "CredentialsNotLoaded".to_owned()
-        }
         SdkError::DispatchFailure(_) if never_connected(error) => "NotConnected".to_owned(),
         SdkError::DispatchFailure(_) => "ConnectionLost".to_owned(),
         SdkError::ServiceError(answer) => format!("Http{}", answer.raw().status().as_u16()),
@@ -181,10 +178,7 @@ fn code(error: &SdkError<SendEmailError>) -> String {
 fn detail(error: &SdkError<SendEmailError>) -> String {
     match error.message() {
         Some(message) => without_addresses(message),
-        None => sources(error)
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(": "),
+        None => told(error),
     }
 }
 

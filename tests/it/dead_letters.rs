@@ -366,6 +366,37 @@ async fn while_sqs_denies_everything_it_is_reported_with_a_warning_that_says_why
 }
 
 #[tokio::test]
+async fn where_sqs_cannot_even_be_asked_it_is_reported_and_its_body_is_not_logged() {
+    // Without a scheme, and such that the SDK panics.
+    for endpoint in ["localhost:4566", ""] {
+        let world = World::start_with_sqs(|environment, sqs| {
+            environment
+                .with("DEAD_LETTER_QUEUE_URL", &sqs.queue_url("dead-letters"))
+                .with("AWS_ENDPOINT_URL_SQS", endpoint)
+        })
+        .await;
+        let mut event = hopeless("hopeless");
+        event["note"] = json!("of Sam alone");
+
+        let records = [
+            Record::new("m-1", &event),
+            Record::new("m-2", &interview("good")),
+        ];
+        world
+            .sandbox
+            .invoke(batch(records))
+            .await
+            .assert_failed(&["m-1"]);
+
+        world.database.assert_claims(&[("good", "sent")]).await;
+        let warning = |line: &Line| line.level() == "WARN" && line.field("message_id") == "m-1";
+        world.sandbox.logs.wait_for("a warning", warning).await;
+        let logged = world.sandbox.logs.text();
+        assert!(!logged.contains("of Sam alone"), "{endpoint}: {logged}");
+    }
+}
+
+#[tokio::test]
 async fn while_sqs_is_silent_it_is_reported_before_the_deadline_and_its_neighbours_are_sent() {
     let world = world_with_dead_letters().await;
     world.sqs.fall_silent();

@@ -11,6 +11,8 @@ use aws_sdk_secretsmanager::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_secretsmanager::operation::get_secret_value::GetSecretValueError;
 use thiserror::Error;
 
+use crate::causes::causes;
+
 /// Reading can be repeated, so the SDK's own retries are on; all of them together take no longer than this.
 const TIMEOUT: Duration = Duration::from_secs(6);
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -113,6 +115,5 @@ fn code(error: &SdkError<GetSecretValueError>) -> String {
 }
 
 fn without_credentials(error: &(dyn StdError + 'static)) -> bool {
-    std::iter::successors(Some(error), |&error| error.source())
-        .any(|source| source.is::<CredentialsError>())
+    causes(error).any(|cause| cause.is::<CredentialsError>())
 }

@@ -130,3 +130,43 @@ async fn while_ses_cannot_be_reached_it_is_tried_again_within_the_invocation() {
     );
     world.database.assert_claims(&[]).await;
 }
+
+#[tokio::test]
+async fn what_keeps_the_request_from_being_made_is_ours_to_fix_and_not_in_doubt() {
+    let ours = [
+        ("AWS_REGION", "", "RequestNotBuilt"),
+        ("AWS_REGION", "no region", "RequestNotBuilt"),
+        (
+            "AWS_ENDPOINT_URL_SESV2",
+            "localhost:4566",
+            "RequestNotBuilt",
+        ),
+        ("AWS_ENDPOINT_URL_SESV2", "http://a b/", "RequestNotBuilt"),
+        ("AWS_ENDPOINT_URL_SESV2", "/", "RequestNotBuilt"),
+        ("AWS_SESSION_TOKEN", "two\nlines", "RequestNotBuilt"),
+        // The SDK panics.
+        ("AWS_ENDPOINT_URL_SESV2", "", "panic"),
+    ];
+    let world = World::start().await;
+    for (variable, value, code) in ours {
+        let environment = world.environment.clone().with(variable, value);
+        let sandbox = Sandbox::start(&environment).await;
+
+        let event = batch([Record::new("m-1", &interview("not-made"))]);
+        sandbox.invoke(event).await.assert_failed(&["m-1"]);
+
+        let line = sandbox.logs.outcome_of("not-made").await;
+        assert_eq!(
+            Ending::of(&line),
+            Ending::ours("ses_setup", code),
+            "{variable}={value}: {}",
+            line.text
+        );
+        let logged = sandbox.logs.text();
+        for private in ["sam@example.com", "Sam", "Backend Engineer"] {
+            assert!(!logged.contains(private), "{variable}={value}: {logged}");
+        }
+        world.assert_claims_and_doubts(&[], &[]).await;
+    }
+    world.ses.assert_requests(0);
+}
