@@ -22,11 +22,12 @@ pub(super) const CLAIM: &str = "\
     ON CONFLICT (event_id) DO NOTHING";
 
 /// A statement of its own, since it must see what a neighbour committed while `CLAIM` waited. A claim that SES
-/// settled has no payload to compare with. A send in doubt stops all messages but the one that it is of: SQS keeps
+/// settled has no payload to compare with until `LEARN_PAYLOAD`. A send in doubt stops all messages but the one that it is of: SQS keeps
 /// that one back itself, and if it is handed out, by SQS or by hand, it is to be tried.
 pub(super) const STANDING: &str = "\
     SELECT outcome,
            event_type = $3 AND payload_sha256 IN ($2, '') AS same_event,
+           payload_sha256 = '' AS payload_unknown,
            extract(epoch FROM coalesce(lease_until, processed_at) - clock_timestamp())::float8 AS lease_s,
            (SELECT extract(epoch FROM in_doubt_until - clock_timestamp())::float8
               FROM sends_in_doubt
@@ -54,6 +55,14 @@ pub(super) const HOLD: &str = "\
      WHERE event_id = $1
        AND outcome = 'sending'
        AND coalesce(lease_until, processed_at) + make_interval(secs => $2) <= clock_timestamp()
+       AND current_setting('onemail.claiming', true) = 'on'";
+
+/// SES settled the claim, and doesn't tell the payload: that of the first message that comes is its.
+pub(super) const LEARN_PAYLOAD: &str = "\
+    UPDATE processed_events
+       SET payload_sha256 = $2
+     WHERE event_id = $1
+       AND payload_sha256 = ''
        AND current_setting('onemail.claiming', true) = 'on'";
 
 /// Within the transaction of the claim.

@@ -108,12 +108,14 @@ async fn open(
         match standing_of(standing, won, doubt)? {
             Key::Ours => Ok(Read::Won(read_rows(&rows?)?)),
             Key::Overdue => Ok(Read::Overdue(rows)),
+            Key::SettledUnread => Ok(Read::SettledUnread),
             Key::Not(standing) => Ok(Read::Lost(standing)),
         }
     };
     match read() {
         Ok(Read::Won(rows)) => Ok(Claim::Won(Box::new(Claimed::new(connection, event)), rows)),
         Ok(Read::Overdue(rows)) => decide(connection, event, doubt, rows, &begin).await,
+        Ok(Read::SettledUnread) => learn_payload(connection, event).await,
         Ok(Read::Lost(standing)) => {
             roll_back(connection).await;
             Ok(Claim::Lost(standing))
@@ -127,6 +129,7 @@ enum Read {
     Won(Vec<Row>),
     /// A send in doubt that is to be decided; and what the query for its recipient said.
     Overdue(Result<Vec<tokio_postgres::Row>, tokio_postgres::Error>),
+    SettledUnread,
     Lost(Standing),
 }
 
@@ -134,6 +137,8 @@ enum Read {
 enum Key {
     Ours,
     Overdue,
+    /// SES settled it, and no message of the event was seen since.
+    SettledUnread,
     Not(Standing),
 }
 
@@ -160,6 +165,7 @@ fn standing_of(
             Sending::Not(standing) => Key::Not(standing),
         },
         "unknown" => Key::Not(Standing::Held),
+        _ if row.try_get("payload_unknown")? => Key::SettledUnread,
         _ => Key::Not(Standing::Settled),
     })
 }
@@ -216,6 +222,31 @@ async fn hold(
         Ok(true) => {
             connection.rest();
             Ok(Claim::Lost(Standing::Held))
+        }
+        Ok(false) => Ok(overtaken(connection).await),
+        Err(error) => Err(give_back(connection, error).await),
+    }
+}
+
+/// From now on another event under this key is known to be one.
+async fn learn_payload(connection: Connection, event: &Event<'_>) -> Result<Claim, DatabaseError> {
+    let learnt = async {
+        let parameters: [(&(dyn ToSql + Sync), Type); 2] = [
+            (&event.key.as_str(), Type::TEXT),
+            (&event.payload_hash.0.as_slice(), Type::BYTEA),
+        ];
+        let client = connection.client();
+        let learnt = client
+            .execute_typed(sql::LEARN_PAYLOAD, &parameters)
+            .await?
+            == 1;
+        client.batch_execute("COMMIT").await?;
+        Ok(learnt)
+    };
+    match learnt.await {
+        Ok(true) => {
+            connection.rest();
+            Ok(Claim::Lost(Standing::Settled))
         }
         Ok(false) => Ok(overtaken(connection).await),
         Err(error) => Err(give_back(connection, error).await),

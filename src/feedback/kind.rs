@@ -55,6 +55,22 @@ impl Kind {
         }
     }
 
+    /// Whether SES must have accepted the email to say so. `Send` says it for each; the others are as good where that
+    /// one was lost or comes later, since SES keeps no order.
+    pub(super) fn proves_acceptance(&self) -> bool {
+        match self {
+            Self::Send
+            | Self::Delivery
+            | Self::Bounce
+            | Self::Complaint
+            | Self::Reject
+            | Self::Delay
+            | Self::Open
+            | Self::Click => true,
+            Self::RenderingFailure | Self::Subscription | Self::Other(_) => false,
+        }
+    }
+
     /// The notification's field that tells more.
     pub(super) fn field(&self) -> Option<&'static str> {
         Some(match self {

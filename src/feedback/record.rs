@@ -45,7 +45,7 @@ pub(super) async fn record(
             &notification.tagged,
             &notification.ses_message_id,
         ) {
-            (Kind::Send, Some(tagged), Some(id)) => {
+            (kind, Some(tagged), Some(id)) if kind.proves_acceptance() => {
                 settle(connection, notification, tagged, id, tried).await
             }
             _ => keep(connection, notification, tried).await,
@@ -82,11 +82,13 @@ async fn settle(
     let key = tagged.key.as_str();
     let event_type = tagged.event_type.as_str();
     let id = id.as_str();
+    let is_send = notification.kind == Kind::Send;
+    let settle = if is_send { sql::SETTLE } else { sql::COMPLETE };
     let (begun, new, settled, standing, committed) = join5(
         client.batch_execute(sql::BEGIN),
         insert(&connection, notification),
         client.query_typed(
-            sql::SETTLE,
+            settle,
             &[
                 (&key, Type::TEXT),
                 (&event_type, Type::TEXT),
@@ -113,7 +115,7 @@ async fn settle(
         };
         Ok(if flag(&settled, "by_ses")? == Some(true) {
             Recorded::Settled
-        } else if new && flag(&standing, "same_email")? == Some(false) {
+        } else if is_send && new && flag(&standing, "same_email")? == Some(false) {
             Recorded::SecondEmail
         } else if new {
             Recorded::New

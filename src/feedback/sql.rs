@@ -34,6 +34,20 @@ pub(super) const SETTLE: &str = "\
      WHERE ledger.outcome IN ('sending', 'unknown') OR ledger.ses_message_id IS NULL
     RETURNING settled_by = 'ses' AS by_ses";
 
+/// The same by what SES says later of the email, where a row stands that is in doubt. None is inserted: that would wait
+/// for a worker in mid-send, and what happened to an email is recorded at once.
+pub(super) const COMPLETE: &str = "\
+    UPDATE processed_events
+       SET ses_message_id = coalesce(ses_message_id, $3),
+           settled_by = 'ses',
+           processed_at = now(),
+           lease_until = NULL,
+           outcome = 'sent'
+     WHERE event_id = $1
+       AND event_type = $2
+       AND outcome IN ('sending', 'unknown')
+    RETURNING true AS by_ses";
+
 /// Which email the ledger tells of, after `SETTLE`.
 pub(super) const STANDING: &str = "\
     SELECT ses_message_id = $2 AS same_email

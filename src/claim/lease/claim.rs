@@ -187,6 +187,8 @@ fn read(
             Sending::Overdue => in_doubt.unwrap_or(Standing::InProgress(Duration::ZERO)),
         },
         "unknown" => Standing::Held,
+        // Another message of the event was quicker to tell the payload, and perhaps it is another one.
+        _ if row.try_get::<_, Option<bool>>("payload_unknown")? == Some(true) => return Ok(None),
         _ => Standing::Settled,
     };
     Ok(Some(LeaseClaim::Lost(standing)))

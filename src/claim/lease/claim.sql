@@ -17,12 +17,13 @@ event AS MATERIALIZED (
        -- Where Postgres kept the statement waiting until its worker gave it up, a claim would be nobody's.
        AND clock_timestamp() < transaction_timestamp() + make_interval(secs => $10)
 ),
--- As it stood when the statement began. A claim that SES settled has no payload to compare with.
+-- As it stood when the statement began. A claim that SES settled has no payload to compare with, until `learnt`.
 found AS MATERIALIZED (
     SELECT event.event_id, event.event_type, event.payload_sha256,
            ledger.outcome,
            ledger.attempt,
            ledger.event_type = event.event_type AND ledger.payload_sha256 IN (event.payload_sha256, '') AS same_event,
+           ledger.payload_sha256 = '' AS payload_unknown,
            extract(epoch FROM coalesce(ledger.lease_until, ledger.processed_at) - clock_timestamp())::float8 AS lease_s,
            extract(epoch FROM doubt.in_doubt_until - clock_timestamp())::float8 AS in_doubt_s
       FROM event
@@ -69,6 +70,20 @@ decided AS (
       FROM overdue
      WHERE ledger.event_id = overdue.event_id
     RETURNING ledger.event_id, ledger.outcome
+),
+-- From now on another event under this key is known to be one.
+learnt AS (
+    UPDATE processed_events AS ledger
+       SET payload_sha256 = unread.payload_sha256
+      FROM (SELECT ledger.event_id, found.payload_sha256
+              FROM found
+              JOIN processed_events AS ledger ON ledger.event_id = found.event_id
+             WHERE found.payload_unknown
+               AND found.same_event
+               AND ledger.payload_sha256 = ''
+               FOR UPDATE OF ledger SKIP LOCKED) AS unread
+     WHERE ledger.event_id = unread.event_id
+    RETURNING ledger.event_id
 )
 SELECT found.event_id,
        inserted.event_id IS NOT NULL
@@ -77,8 +92,10 @@ SELECT found.event_id,
            OR found.outcome IS NOT DISTINCT FROM 'sending' AND found.attempt IS NOT DISTINCT FROM $5 AS won,
        coalesce(decided.outcome, found.outcome) AS outcome,
        found.same_event,
+       found.payload_unknown AND learnt.event_id IS NULL AS payload_unknown,
        found.lease_s,
        found.in_doubt_s
   FROM found
   LEFT JOIN inserted ON inserted.event_id = found.event_id
   LEFT JOIN decided ON decided.event_id = found.event_id
+  LEFT JOIN learnt ON learnt.event_id = found.event_id

@@ -1,6 +1,6 @@
 //! A `Send` completes the claim that no worker wrote, and changes none that one did.
 
-use crate::support::event::{Record, batch, interview, order_placed};
+use crate::support::event::{Record, batch, interview, order_placed, status_changed};
 use crate::support::gate::Gate;
 use crate::support::lambda::Running;
 use crate::support::mode::Mode;
@@ -31,7 +31,11 @@ async fn a_send_completes_a_key_that_was_never_claimed_and_the_event_is_then_a_d
     world.ses.assert_requests(0);
     let line = world.sandbox.logs.outcome_of("lost").await;
     assert_eq!(line.outcome(), "duplicate");
-    assert_eq!(world.database.claim("lost").await, Some(claim));
+    // The payload, which SES doesn't tell, is the message's.
+    let mut after = world.database.claim("lost").await.expect("a claim");
+    assert_eq!(after.payload_sha256.len(), 32);
+    after.payload_sha256.clear();
+    assert_eq!(after, claim);
     assert_eq!(counted(&listener.log().await, "SettledBySes"), 1);
 }
 
@@ -122,8 +126,47 @@ async fn a_send_completes_a_claim_that_stands_in_sending() {
     }
 }
 
+/// `Send` may be lost, or later: SES keeps no order.
 #[tokio::test]
-async fn only_a_send_completes_a_claim() {
+async fn whatever_ses_says_of_an_accepted_email_completes_a_claim_that_is_in_doubt() {
+    let listener = Listener::start().await;
+    let insert = "INSERT INTO processed_events (event_id, event_type, outcome, settled_by, payload_sha256, lease_until) \
+                  SELECT name || '-' || outcome, 'application.status_changed', outcome, 'worker', 'payload', \
+                         CASE outcome WHEN 'sending' THEN now() END \
+                    FROM unnest(string_to_array($1, ' ')) AS name, unnest(ARRAY['sending', 'unknown']) AS outcome";
+    listener.database.query(insert, &[&SAMPLES.join(" ")]).await;
+    let rows = SAMPLES
+        .iter()
+        .flat_map(|name| ["sending", "unknown"].map(|outcome| (*name, outcome)));
+
+    for (name, outcome) in rows {
+        let key = format!("{name}-{outcome}");
+        listener
+            .hears(&about(sample(name), &key, &format!("id-{key}")))
+            .await;
+
+        let claim = listener.database.claim(&key).await.expect("a claim");
+        // It was not rendered, it is of no email, or nobody knows what it says.
+        if ["rendering_failure", "subscription", "unknown_kind"].contains(&name) {
+            assert_eq!(
+                (claim.outcome.as_str(), claim.settled_by.as_str()),
+                (outcome, "worker"),
+                "{key}"
+            );
+            continue;
+        }
+        assert_eq!(
+            (claim.outcome.as_str(), claim.settled_by.as_str()),
+            ("sent", "ses"),
+            "{key}"
+        );
+        assert_eq!(claim.ses_message_id, Some(format!("id-{key}")));
+        assert_eq!(claim.payload_sha256, b"payload", "{key}");
+    }
+}
+
+#[tokio::test]
+async fn only_a_send_completes_a_key_that_was_never_claimed() {
     let listener = Listener::start().await;
     let others = SAMPLES.iter().filter(|name| **name != "send");
     listener
@@ -224,4 +267,42 @@ async fn a_claim_that_ses_settled_is_of_its_type_of_event_alone() {
     let line = world.sandbox.logs.outcome_of_message("m-1").await;
     assert_eq!((line.outcome(), line.level()), ("refused", "ERROR"));
     assert_eq!(line.field("reason"), "key_reused");
+}
+
+/// SES doesn't tell the payload, but the event's own message does when it comes again.
+#[tokio::test]
+async fn the_first_message_after_ses_settled_a_claim_tells_its_payload() {
+    let (world, listener) = Listener::with_worker().await;
+    for key in ["told", "told-in-one-batch"] {
+        listener.hears(&send(key, &format!("id-{key}"))).await;
+    }
+    let other = |key| status_changed(key, 3, "interview", "offer");
+
+    let again = batch([Record::new("m-1", &interview("told"))]);
+    world.sandbox.invoke(again).await.assert_none_failed();
+    let answer = world
+        .sandbox
+        .invoke(batch([
+            Record::new("m-2", &other("told")),
+            Record::new("m-3", &interview("told")),
+            Record::new("m-4", &interview("told-in-one-batch")),
+            Record::new("m-5", &other("told-in-one-batch")),
+        ]))
+        .await;
+
+    answer.assert_failed(&["m-2", "m-5"]);
+    for message in ["m-2", "m-5"] {
+        let line = world.sandbox.logs.outcome_of_message(message).await;
+        assert_eq!(line.field("reason"), "key_reused", "{message}");
+    }
+    for message in ["m-1", "m-3", "m-4"] {
+        let line = world.sandbox.logs.outcome_of_message(message).await;
+        assert_eq!(line.outcome(), "duplicate", "{message}");
+    }
+    let claim = listener.database.claim("told").await.expect("a claim");
+    assert_eq!(
+        (claim.outcome.as_str(), claim.settled_by.as_str()),
+        ("sent", "ses")
+    );
+    world.ses.assert_requests(0);
 }
