@@ -25,7 +25,7 @@ impl RecipientPolicy {
     pub fn read(env: &Env) -> Result<Self, ConfigError> {
         let allowed = env.parsed(
             "RECIPIENT_ALLOW_LIST",
-            "addresses or @domains, separated by commas, such as `@example.com,me@example.org`",
+            "addresses or @domains, separated by commas, such as `@example.com,me@example.org`, without `*`",
             |value| {
                 value
                     .split(',')
@@ -59,6 +59,8 @@ impl Allowed {
             Some(domain) => Address::parse(&format!("any@{domain}"))
                 .ok()
                 .map(|address| Self::Domain(address.domain().to_owned())),
+            // No pattern: as an address it would admit nobody, and what is withheld is final.
+            None if entry.contains('*') => None,
             None => Address::parse(entry).ok().map(Self::Address),
         }
     }

@@ -20,7 +20,7 @@ const COME_BACK: Duration = Duration::from_millis(500);
 const SETTLE: Duration = Duration::from_millis(800);
 /// With less than this a record is not started: SES could not answer in time, and the outcome of the send would
 /// be unknown.
-const START: Duration = Duration::from_secs(5);
+pub(super) const START: Duration = Duration::from_secs(5);
 /// SES answers in well under a second; what takes longer than this is lost.
 const MOST_SEND: Duration = Duration::from_secs(10);
 /// A neighbour that holds the key is about to be done, or dead.

@@ -31,6 +31,7 @@ use crate::clock::Deadline;
 use crate::config::{ClaimConfig, ClaimMode, MailConfig, NotifyConfig, RecipientPolicy};
 use crate::database::Connections;
 use crate::emails::Catalogue;
+use crate::metrics::{Count, count_with_reason};
 use crate::queue::{Answer, Batch, DeadLetters, Queue, each, until};
 use crate::send::{Mailer, Pace, Sender};
 
@@ -90,6 +91,9 @@ impl Notifier {
     ) -> anyhow::Result<SqsBatchResponse> {
         let batch = Batch::parse(payload)?;
         let answer = Answer::all_failed(&batch.records);
+        if budget::started_by(deadline).left().is_zero() {
+            tell_of_the_timeout();
+        }
         let invocation = Invocation {
             notifier: self,
             sender: self.mailer.for_invocation(),
@@ -114,6 +118,15 @@ impl Notifier {
             .into_response()
             .context("The batch can't be answered record by record")
     }
+}
+
+/// An invocation that begins with too little time has as much as each of them: what the function's timeout gives.
+fn tell_of_the_timeout() {
+    count_with_reason(Count::SetupErrors, "timeout");
+    tracing::error!(
+        least_s = budget::START.as_secs(),
+        "the function's timeout leaves no time for any email: nothing is sent until it is raised, best to 30 s"
+    );
 }
 
 impl Invocation<'_> {

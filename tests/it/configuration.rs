@@ -96,6 +96,7 @@ async fn a_malformed_variable_stops_the_process_and_is_named() {
         ("MAX_IN_FLIGHT", "1.5"),
         ("RECIPIENT_ALLOW_LIST", "example.com"),
         ("RECIPIENT_ALLOW_LIST", "@example.com,nobody"),
+        ("RECIPIENT_ALLOW_LIST", "*@example.com"),
         (
             "RECIPIENT_ALLOW_LIST",
             "@example.com,two@example.com three@example.com",

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::support::event::{Record, batch, interview, order_placed};
+use crate::support::logs::Line;
 use crate::support::proxy::{End, Then};
 use crate::support::ses::Reply;
 use crate::support::world::World;
@@ -27,6 +28,15 @@ async fn a_record_is_not_started_when_too_little_time_is_left_to_finish_it() {
         .iter()
         .any(|message| message.contains("INSERT INTO processed_events"));
     assert!(!claimed, "a record was started");
+    // Nor would one ever be, with such a timeout.
+    let told = |line: &Line| line.level() == "ERROR" && line.text.contains("timeout");
+    world.sandbox.logs.wait_for("an error line", told).await;
+    let setup_errors = |line: &Line| line.is_metric() && line.field("SetupErrors") == 1.0;
+    world
+        .sandbox
+        .logs
+        .wait_for("the metric", setup_errors)
+        .await;
 }
 
 #[tokio::test]

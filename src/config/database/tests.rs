@@ -196,3 +196,16 @@ fn amazons_own_roots_are_asked_for_by_a_word_of_ours() {
     assert_eq!(config.tls.root_cert, SslRootCert::Rds);
     assert_eq!(config.tls.mode, SslMode::VerifyCa);
 }
+
+#[test]
+fn a_parameter_that_is_not_known_is_said_to_be_the_problem_and_not_quoted() {
+    for query in ["gssencmode=prefer", "connect_timeout=soon", "hunter2"] {
+        let url = format!("postgres://worker@db/jobs?sslmode=require&{query}");
+        let error = read(&[("DATABASE_URL", &url)]).unwrap_err().to_string();
+        assert!(error.contains("DATABASE_URL has a parameter"), "{error}");
+        for part in query.split('=') {
+            let expected = error.split("expected").next().unwrap_or_default();
+            assert!(!expected.contains(part), "{error}");
+        }
+    }
+}

@@ -9,6 +9,11 @@ use super::tls::{SSL_MODE, SslMode, SslRootCert, TlsWish};
 pub(super) const URL: &str =
     "postgres://user:password@host:5432/database, user and password percent-encoded";
 
+/// Some of libpq's: those that mean something here.
+const PARAMETERS: &str = "sslmode, sslrootcert, application_name, options, connect_timeout, \
+    target_session_attrs=read-write, channel_binding, load_balance_hosts, tcp_user_timeout, keepalives..., and whatever \
+    else a password has percent-encoded";
+
 /// What the URL says; all of it may be left open.
 #[derive(Debug, Default)]
 pub(super) struct DatabaseUrl {
@@ -81,7 +86,14 @@ fn connection(url: &str) -> Result<tokio_postgres::Config, ConfigError> {
             URL,
         ));
     }
-    // The parser's own message can quote the URL.
-    url.parse()
-        .map_err(|_| ConfigError::malformed("DATABASE_URL", URL))
+    // The parser's own message can quote the URL, and even a parameter's name may be a piece of a password.
+    url.parse().map_err(|_| {
+        let without_parameters = url.split('?').next().unwrap_or_default();
+        if without_parameters.parse::<tokio_postgres::Config>().is_ok() {
+            let problem = "has a parameter that is not known, or its value is malformed";
+            ConfigError::because("DATABASE_URL", problem, PARAMETERS)
+        } else {
+            ConfigError::malformed("DATABASE_URL", URL)
+        }
+    })
 }
