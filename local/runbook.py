@@ -53,10 +53,6 @@ def move_back(here: cloud.Cloud, source: str, destination: str) -> None:
             sqs.delete_message(QueueUrl=source, ReceiptHandle=message["ReceiptHandle"])
 
 
-def events_move_back(here: cloud.Cloud) -> None:
-    move_back(here, here.stack.dead_letter_queue_url, here.stack.events_queue_url)
-
-
 def delete_dead_letters(here: cloud.Cloud) -> None:
     here.aws.client("sqs").purge_queue(QueueUrl=here.stack.dead_letter_queue_url)
 
@@ -67,32 +63,16 @@ def EventsDeadLetters(here: cloud.Cloud) -> None:
     rings(alarms, "EventsDeadLetters")
     equal(only(here.dead_letters())["MessageAttributes"]["onemail_reason"]["StringValue"], "impossible_address")
     mend_the_address(here)
-    events_move_back(here)
-    emptied(here)
-    only(emails_of(here, event_id))
+    is_sent_when_moved_back(here, event_id)
     ends(here, "EventsDeadLetters")
 
 
 def FeedbackDeadLetters(here: cloud.Cloud) -> None:
-    alarms = Alarms(here)
-    event_id, body = a_notification(here)
-    dead = here.stack.feedback_dead_letter_queue_url
-    here.aws.client("sqs").send_message(QueueUrl=dead, MessageBody=body)
-    rings(alarms, "FeedbackDeadLetters")
-    move_back(here, dead, here.stack.feedback_queue_url)
-    until(lambda: feedback_of(here, event_id) != [], "it is recorded")
-    ends(here, "FeedbackDeadLetters")
+    rings_until_moved_back(here, "FeedbackDeadLetters", here.stack.feedback_dead_letter_queue_url)
 
 
 def SubscriptionDeadLetters(here: cloud.Cloud) -> None:
-    alarms = Alarms(here)
-    event_id, body = a_notification(here)
-    dead = here.stack.subscription_dead_letter_queue_url
-    here.aws.client("sqs").send_message(QueueUrl=dead, MessageBody=body)
-    rings(alarms, "SubscriptionDeadLetters")
-    move_back(here, dead, here.stack.feedback_queue_url)
-    until(lambda: feedback_of(here, event_id) != [], "it is recorded")
-    ends(here, "SubscriptionDeadLetters")
+    rings_until_moved_back(here, "SubscriptionDeadLetters", here.stack.subscription_dead_letter_queue_url)
 
 
 def CleanupDeadLetters(here: cloud.Cloud) -> None:
@@ -110,8 +90,7 @@ def EventsWaiting(here: cloud.Cloud) -> None:
     event_id = send_status_change(here, 13, "interview")
     rings(alarms, "EventsWaiting")
     switch(here, here.stack.notify_function, True)
-    emptied(here)
-    only(emails_of(here, event_id))
+    is_sent(here, event_id)
     ends(here, "EventsWaiting", HURRIED)
 
 
@@ -122,7 +101,7 @@ def FeedbackWaiting(here: cloud.Cloud) -> None:
     here.publish(body)
     rings(alarms, "FeedbackWaiting")
     switch(here, here.stack.feedback_function, True)
-    until(lambda: feedback_of(here, event_id) != [], "it is recorded")
+    is_recorded(here, event_id)
     ends(here, "FeedbackWaiting", HURRIED)
 
 
@@ -208,8 +187,7 @@ def RowsHeld(here: cloud.Cloud) -> None:
     rings(alarms, "RowsHeld")
     here.board.run(f"DELETE FROM processed_events WHERE event_id = '{event_id}' AND outcome = 'unknown'")
     here.send(messages.status_change(event_id, 22, "interview"))
-    emptied(here)
-    only(emails_of(here, event_id))
+    is_sent(here, event_id)
     ends(here, "RowsHeld")
 
 
@@ -238,8 +216,7 @@ def KeysReused(here: cloud.Cloud) -> None:
     # With a key of its own.
     again = send_status_change(here, 10, "interview")
     delete_dead_letters(here)
-    emptied(here)
-    only(emails_of(here, again))
+    is_sent(here, again)
     ends(here, "KeysReused")
 
 
@@ -248,9 +225,7 @@ def ImpossibleAddresses(here: cloud.Cloud) -> None:
     event_id = refused_for_its_address(here)
     rings(alarms, "ImpossibleAddresses")
     mend_the_address(here)
-    events_move_back(here)
-    emptied(here)
-    only(emails_of(here, event_id))
+    is_sent_when_moved_back(here, event_id)
     ends(here, "ImpossibleAddresses")
 
 
@@ -266,9 +241,7 @@ def ImpossibleData(here: cloud.Cloud) -> None:
         rings(alarms, "ImpossibleData")
     finally:
         here.board.run("DROP VIEW jobs_application; ALTER TABLE applications RENAME TO jobs_application")
-    events_move_back(here)
-    emptied(here)
-    only(emails_of(here, event_id))
+    is_sent_when_moved_back(here, event_id)
     ends(here, "ImpossibleData")
 
 
@@ -277,10 +250,19 @@ def MessagesRefused(here: cloud.Cloud) -> None:
     here.outbox.refuse(1, "MessageRejected")
     event_id = send_status_change(here, 20, "interview")
     rings(alarms, "MessagesRefused")
-    events_move_back(here)
-    emptied(here)
-    only(emails_of(here, event_id))
+    is_sent_when_moved_back(here, event_id)
     ends(here, "MessagesRefused")
+
+
+def rings_until_moved_back(here: cloud.Cloud, name: str, dead: str) -> None:
+    """With a notification in this dead-letter queue."""
+    alarms = Alarms(here)
+    event_id, body = a_notification(here)
+    here.aws.client("sqs").send_message(QueueUrl=dead, MessageBody=body)
+    rings(alarms, name)
+    move_back(here, dead, here.stack.feedback_queue_url)
+    is_recorded(here, event_id)
+    ends(here, name)
 
 
 def fails_until_sending_is_allowed(here: cloud.Cloud, name: str) -> None:
@@ -305,9 +287,25 @@ def feedback_fails_until_granted(here: cloud.Cloud, name: str) -> None:
     finally:
         here.board.run("ALTER TABLE email_feedback_away RENAME TO email_feedback")
     here.publish(body)
-    until(lambda: feedback_of(here, event_id) != [], "it is recorded")
+    is_recorded(here, event_id)
     here.purge_notifications()
     ends(here, name)
+
+
+def is_sent(here: cloud.Cloud, event_id: str) -> None:
+    """Once, by the time that the queue is empty."""
+    emptied(here)
+    only(emails_of(here, event_id))
+
+
+def is_sent_when_moved_back(here: cloud.Cloud, event_id: str) -> None:
+    move_back(here, here.stack.dead_letter_queue_url, here.stack.events_queue_url)
+    is_sent(here, event_id)
+
+
+def is_recorded(here: cloud.Cloud, event_id: str) -> None:
+    """Something that SES said of the event's email."""
+    until(lambda: feedback_of(here, event_id) != [], "it is recorded")
 
 
 def refused_for_its_address(here: cloud.Cloud) -> str:
