@@ -9,7 +9,6 @@ import contextlib
 import functools
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -23,10 +22,10 @@ from typing import Any
 import boto3
 
 import child
+import ports
 
 REGION = "us-east-1"
 READY_SECONDS = 60
-PORT_ATTEMPTS = 5
 
 # Stands for credentials and opens nothing.
 IDENTITY = {
@@ -48,7 +47,7 @@ class Aws:
     def messages_on(self, queue_url: str) -> list[dict[str, Any]]:
         """All messages of a queue, those in work included, as MiniStack shows them: looking does not touch them."""
         query = urllib.parse.urlencode({"QueueUrl": queue_url})
-        with urllib.request.urlopen(f"{self.endpoint}/_ministack/sqs/messages?{query}", timeout=10) as answer:
+        with urllib.request.urlopen(f"{self.endpoint}/_ministack/sqs/messages?{query}", timeout=60) as answer:
             accounts = json.load(answer)["messages"]
         queues = [queue for account in accounts.values() for region in account.values() for queue in region.values()]
         return [message for queue in queues for message in queue]
@@ -76,25 +75,17 @@ def forget_real_accounts() -> None:
 def running(home: Path) -> Iterator[Aws]:
     """Runs MiniStack for the length of the block; what it writes stays in `home`."""
     log = home / "aws.log"
-    for _ in range(PORT_ATTEMPTS):
-        port = _free_port()
+    with ports.reserved() as port, log.open("wb") as output:
         endpoint = f"http://127.0.0.1:{port}"
-        with (
-            log.open("wb") as output,
-            child.running(
-                [Path(sys.executable).with_name("ministack")],
-                output=output,
-                environment=_environment(home, port, endpoint),
-                directory=home,
-            ) as process,
-        ):
-            if _is_ready(process, endpoint):
-                yield Aws(endpoint, log)
-                return
-        # A port that was free a moment ago may be somebody else's now.
-        if "already in use" not in log.read_text():
-            break
-    raise child.Failed(f"MiniStack did not start:\n{log.read_text()}")
+        with child.running(
+            [Path(sys.executable).with_name("ministack")],
+            output=output,
+            environment=_environment(home, port, endpoint),
+            directory=home,
+        ) as process:
+            if not _is_ready(process, endpoint):
+                raise child.Failed(f"MiniStack did not start:\n{log.read_text()}")
+            yield Aws(endpoint, log)
 
 
 def _environment(home: Path, port: int, endpoint: str) -> dict[str, str]:
@@ -127,10 +118,3 @@ def _is_ready(process: subprocess.Popen[bytes], endpoint: str) -> bool:
             return True
         time.sleep(0.05)
     return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -33,7 +33,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -44,10 +43,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import ports
+
 URL_VARIABLE = "ONEMAIL_TEST_DATABASE_URL"
 START_SECONDS = 60
 STOP_SECONDS = 20
-PORT_ATTEMPTS = 5
 
 # The first rule that fits decides.
 ASK_FOR_PASSWORD = "host all +asked_for_password 127.0.0.1/32 scram-sha-256\n"
@@ -107,9 +107,7 @@ class _Cluster:
         """Ends every session without a word, as a crash does; the new server recovers from its log."""
         _stop(self.process)
         _take_certificate(self.tls, self.data, self.account)
-        self.process = _spawn(self.programs, self.data, self.log, self.port, self.account)
-        if not _is_ready(self.process, self.data):
-            raise PostgresError(f"the server did not start again:\n{self.log.read_text()}")
+        self.process = _start(self.programs, self.data, self.log, self.port, self.account)
 
 
 @contextlib.contextmanager
@@ -123,12 +121,14 @@ def _cluster(system: bool, tls: Path | None = None) -> Iterator[_Cluster]:
         _hand_over(home, account)
         _init_database(programs, data, home, account)
         _take_certificate(tls, data, account)
-        process, port = _start(programs, data, log, account)
-        cluster = _Cluster(programs, data, log, account, process, port, tls)
-        try:
-            yield cluster
-        finally:
-            _stop(cluster.process)
+        # Also between the end of one server and the start of the next.
+        with ports.reserved() as port:
+            process = _start(programs, data, log, port, account)
+            cluster = _Cluster(programs, data, log, account, process, port, tls)
+            try:
+                yield cluster
+            finally:
+                _stop(cluster.process)
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
@@ -244,20 +244,16 @@ def _take_certificate(tls: Path | None, data: Path, account: pwd.struct_passwd |
 
 
 def _start(
-    programs: Path, data: Path, log: Path, account: pwd.struct_passwd | None
-) -> tuple[subprocess.Popen[bytes], int]:
-    """Starts the server. A port that was free a moment ago may be somebody else's now, so try a few."""
-    for _ in range(PORT_ATTEMPTS):
-        port = _free_port()
-        process = _spawn(programs, data, log, port, account)
-        try:
-            if _is_ready(process, data):
-                return process, port
-        except BaseException:
-            _stop(process)
-            raise
-        if "could not bind" not in log.read_text():
-            break
+    programs: Path, data: Path, log: Path, port: int, account: pwd.struct_passwd | None
+) -> subprocess.Popen[bytes]:
+    """Gives the server when it takes connections."""
+    process = _spawn(programs, data, log, port, account)
+    try:
+        if _is_ready(process, data):
+            return process
+    except BaseException:
+        _stop(process)
+        raise
     raise PostgresError(f"the server did not start:\n{log.read_text()}")
 
 
@@ -310,12 +306,6 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.send_signal(last_word)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(STOP_SECONDS)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def _run(command: list[str], system: bool) -> int:
