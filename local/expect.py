@@ -11,7 +11,8 @@ import messages
 from cloud import Cloud
 from outbox import Email
 
-PATIENCE_SECONDS = 60
+# Far more than anything takes here: only a broken run waits this long.
+PATIENCE_SECONDS = 180
 # When a message comes back after its first failure, less up to a quarter by chance.
 FIRST_DELAY_SECONDS = 30
 
