@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::sync::watch;
 
-use super::patience::within_reason;
+use super::patience::{if_it_comes, within_reason};
 
 #[derive(Clone, Debug)]
 pub struct Line {
@@ -111,8 +111,8 @@ impl Logs {
         let found = written
             .wait_for(|written| written.lines.iter().filter(|line| matches(line)).count() >= count);
         let what = format!("{count} log line(s): {description}");
-        match tokio::time::timeout(std::time::Duration::from_secs(5), found).await {
-            Ok(written) => {
+        match if_it_comes(found).await {
+            Some(written) => {
                 let written = written.expect("the sender is ours");
                 written
                     .lines
@@ -121,7 +121,7 @@ impl Logs {
                     .cloned()
                     .collect()
             }
-            Err(_) => panic!("waited in vain for {what}; what came:\n{}", self.text()),
+            None => panic!("waited in vain for {what}; what came:\n{}", self.text()),
         }
     }
 
