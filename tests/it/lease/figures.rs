@@ -33,7 +33,7 @@ async fn cost_of_ten(server: &Server, database: &str, mode: Mode, emails: usize)
         .cost_of(database, async {
             let running = sandbox.begin(ten());
             ses.received(emails).await;
-            gate.open();
+            ses.reply_at_once(&gate, &sandbox).await;
             running.answer().await.assert_none_failed();
             // What a session has counted is told at its end.
             sandbox.kill().await;

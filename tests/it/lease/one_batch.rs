@@ -84,7 +84,7 @@ async fn a_batch_of_ten_is_one_claim_one_round_of_queries_and_one_settlement_on_
     // The emails end together, as they mostly do.
     let running = world.sandbox.begin(batch(ten()));
     world.ses.received(10).await;
-    gate.open();
+    world.ses.reply_at_once(&gate, &world.sandbox).await;
     running.answer().await.assert_none_failed();
 
     let messages = proxy.messages();

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use super::gate::Gate;
 use super::http::{self, Connection, Request};
+use super::lambda::Sandbox;
 use super::mail::SendEmail;
 use super::patience::within_reason;
 
@@ -236,6 +237,19 @@ impl Ses {
             .expect("the sender is in `shared`")
             .requests
             .clone()
+    }
+
+    /// Opens the gate for which the replies wait, and has all of them arrive at one moment, however slow this machine
+    /// is: the worker stands still meanwhile.
+    pub async fn reply_at_once(&self, gate: &Gate, worker: &Sandbox) {
+        worker.freeze();
+        gate.open();
+        let mut received = self.shared.received.subscribe();
+        let replied = received.wait_for(|received| received.in_flight == 0);
+        within_reason("the replies of SES", replied)
+            .await
+            .expect("the sender is in `shared`");
+        worker.thaw();
     }
 
     /// Every request so far, also those that were refused.
