@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use crate::support::event::{Record, batch, interview};
+use crate::support::gate::Gate;
 use crate::support::lambda::Sandbox;
 use crate::support::logs::Line;
 use crate::support::mode::Mode;
+use crate::support::proxy::Then;
 use crate::support::world::World;
 
 use super::Ending;
@@ -57,7 +59,7 @@ async fn a_neighbour_that_holds_the_key_costs_one_try_for_real() {
     let event = batch([Record::new("m-1", &interview("held"))]);
     world
         .sandbox
-        .invoke_within(event, Duration::from_secs(7))
+        .invoke_within(event, Duration::from_secs(8))
         .await
         .assert_failed(&["m-1"]);
 
@@ -74,7 +76,7 @@ async fn a_neighbour_that_holds_the_key_costs_one_try_for_real() {
 /// In lease mode no key is held while a recipient is looked up. Here we hold the key and want the application; a neighbour holds the application and wants the key.
 #[tokio::test]
 async fn a_deadlock_costs_another_try_for_real() {
-    let world = World::start_in(Mode::Transaction).await;
+    let (world, proxy) = World::start_with_proxy_in(Mode::Transaction).await;
     let impatient = "ALTER ROLE CURRENT_USER SET deadlock_timeout = '300ms'";
     world.database.execute(impatient).await;
     let sandbox = world.another_sandbox().await;
@@ -83,12 +85,24 @@ async fn a_deadlock_costs_another_try_for_real() {
         "SET deadlock_timeout = '60s'; BEGIN; LOCK TABLE jobs_application IN ACCESS EXCLUSIVE MODE";
     neighbour.batch_execute(patient).await.expect("it is free");
 
+    let gate = Gate::closed();
+    let look_up = proxy.at("jobs_application", Then::Hold(gate.clone()));
     let running = sandbox.begin(batch([Record::new("m-1", &interview("wanted"))]));
-    world.database.sessions_blocked(1).await;
-    // It comes back once we have been ended, and with us our claim.
+    look_up.happened().await;
+    let claimed = "SELECT count(*) FROM pg_stat_activity WHERE usename = current_user \
+                     AND application_name = 'onemail' AND state = 'idle in transaction' \
+                     AND query NOT LIKE 'BEGIN%'";
+    world.database.until("the claim", claimed, 1).await;
+    // The neighbour waits first, and patiently: it is we who find the deadlock. It comes back once we have been
+    // ended, and with us our claim.
     let claim = "INSERT INTO processed_events (event_id, event_type, outcome, settled_by, payload_sha256) \
                  VALUES ('wanted', 'application.status_changed', 'sent', 'worker', '')";
-    neighbour.batch_execute(claim).await.expect("we gave way");
+    let waits = async {
+        world.database.sessions_blocked(1).await;
+        gate.open();
+    };
+    let (claimed, ()) = tokio::join!(neighbour.batch_execute(claim), waits);
+    claimed.expect("we gave way");
     neighbour.batch_execute("ROLLBACK").await.expect("it can");
 
     running.answer().await.assert_none_failed();
