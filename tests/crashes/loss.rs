@@ -105,7 +105,10 @@ impl AtPostgres {
     async fn run(self, setting: Setting) -> Ending {
         let mut stage = Stage::set(setting).await;
         let lost = stage.postgres.at(self.statement, self.then());
-        let running = stage.begin().await;
+        let running = match self.lost {
+            Lost::Request | Lost::Reply => stage.begin().await,
+            Lost::RequestSilently | Lost::ReplySilently => stage.begin_in_a_hurry().await,
+        };
         lost.happened().await;
         if self.holds_up_the_next_connection() {
             stage.database.sessions_blocked(1).await;
@@ -241,7 +244,10 @@ impl Elsewhere {
             Self::PostgresUntilTheDeadline => return Self::without_postgres(stage).await,
             _ => {}
         }
-        let running = stage.begin().await;
+        let running = match self {
+            Self::ReplySilently => stage.begin_in_a_hurry().await,
+            _ => stage.begin().await,
+        };
         stage.end(running).await;
         stage.play_on().await;
         stage.ending().await
@@ -250,7 +256,7 @@ impl Elsewhere {
     async fn without_postgres(mut stage: Stage) -> Ending {
         let gate = Gate::closed();
         stage.ses.reply_next(Reply::accept().after(&gate));
-        let running = stage.begin().await;
+        let running = stage.begin_in_a_hurry().await;
         stage.ses.received(1).await;
         stage.postgres.refuse_connections().await;
         stage.postgres.end_connections(End::Reset).await;

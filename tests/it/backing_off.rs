@@ -210,7 +210,7 @@ async fn a_silent_sqs_neither_changes_the_answer_nor_delays_it_past_the_deadline
     ];
     let answer = world
         .sandbox
-        .invoke_within(batch(records), Duration::from_secs(6))
+        .invoke_within(batch(records), Duration::from_secs(8))
         .await;
 
     answer.assert_failed(&["unheard", "paused"]);

@@ -408,7 +408,7 @@ async fn while_sqs_is_silent_it_is_reported_before_the_deadline_and_its_neighbou
     let good = Record::new("m-good", &interview("good"));
     let answer = world
         .sandbox
-        .invoke_within(batch(hopeless.chain([good])), Duration::from_secs(9))
+        .invoke_within(batch(hopeless.chain([good])), Duration::from_secs(15))
         .await;
 
     assert_eq!(answer.failed.len(), 12, "{:?}", answer.failed);

@@ -18,7 +18,7 @@ async fn a_record_is_not_started_when_too_little_time_is_left_to_finish_it() {
     ]);
     let answer = world
         .sandbox
-        .invoke_within(events, Duration::from_secs(1))
+        .invoke_within(events, Duration::from_secs(4))
         .await;
 
     answer.assert_failed(&["m-1", "m-2"]);

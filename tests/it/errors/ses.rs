@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::support::event::{Record, batch, interview};
+use crate::support::gate::Gate;
 use crate::support::ses::Reply;
 use crate::support::world::World;
 
@@ -124,19 +126,21 @@ async fn throttling_that_passes_within_the_invocation_costs_no_second_delivery()
 #[tokio::test]
 async fn a_throttled_send_is_not_repeated_with_less_time_than_a_first_send_must_have() {
     let world = World::start().await;
-    let late = Duration::from_millis(2200);
+    let gate = Gate::closed();
     let throttled = Reply::refuse(429, "TooManyRequestsException", "Rate exceeded.");
     world
         .ses
-        .reply_to_event("throttled", throttled.delayed(late));
+        .reply_to_event("throttled", throttled.after(&gate));
     world.ses.reply_to_event("throttled", Reply::silence());
 
     let event = batch([Record::new("m-1", &interview("throttled"))]);
-    world
-        .sandbox
-        .invoke_within(event, Duration::from_millis(5300))
-        .await
-        .assert_failed(&["m-1"]);
+    let began = Instant::now();
+    let running = world.sandbox.begin_within(event, Duration::from_secs(8));
+    world.ses.received(1).await;
+    // SES has until 1.5 s before the deadline, and a first send must have 2 s.
+    tokio::time::sleep_until(began + Duration::from_millis(4600)).await;
+    gate.open();
+    running.answer().await.assert_failed(&["m-1"]);
 
     let line = world.sandbox.logs.outcome_of("throttled").await;
     assert_eq!(

@@ -20,7 +20,7 @@ async fn a_silent_ses_leaves_the_outcome_open() {
     let event = batch([Record::new("m-1", &interview("silent"))]);
     world
         .sandbox
-        .invoke_within(event, Duration::from_secs(6))
+        .invoke_within(event, Duration::from_secs(8))
         .await
         .assert_failed(&["m-1"]);
 
@@ -45,9 +45,9 @@ async fn assert_never_connected(endpoint: &str) {
     let (world, sandbox) = worker_whose_ses_is_at(endpoint).await;
 
     let event = batch([Record::new("m-1", &interview("unsent"))]);
-    // Where nobody answers, there is time for one try and most of another.
+    // Where nobody answers, there is time for two tries and most of another.
     sandbox
-        .invoke_within(event, Duration::from_millis(7500))
+        .invoke_within(event, Duration::from_secs(8))
         .await
         .assert_failed(&["m-1"]);
 

@@ -149,7 +149,7 @@ async fn a_reply_that_comes_too_late_changes_nothing() {
 
     let running = world
         .sandbox
-        .begin_within(batch([named("late")]), Duration::from_secs(7));
+        .begin_within(batch([named("late")]), Duration::from_secs(8));
     running.answer().await.assert_failed(&["late"]);
     world.database.assert_claims(&[("late", "sending")]).await;
     gate.open();

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::support::event::batch;
 use crate::support::gate::Gate;
 use crate::support::lambda::Sandbox;
@@ -49,15 +51,18 @@ async fn an_event_that_ses_refused_late_is_free_though_the_dead_letter_queue_is_
     })
     .await;
     world.sqs.fall_silent();
+    let gate = Gate::closed();
     let refused = Reply::refuse(400, "MessageRejected", "Not this one.");
-    world
-        .ses
-        .reply_always(refused.delayed(Duration::from_millis(5800)));
-    world
+    world.ses.reply_always(refused.after(&gate));
+    let began = Instant::now();
+    let running = world
         .sandbox
-        .invoke_within(batch([message("m-1", "refused")]), Duration::from_secs(8))
-        .await
-        .assert_failed(&["m-1"]);
+        .begin_within(batch([message("m-1", "refused")]), Duration::from_secs(8));
+    world.ses.received(1).await;
+    // SES has until 1.5 s before the deadline, and the dead-letter queue may take 2 s.
+    tokio::time::sleep_until(began + Duration::from_millis(5700)).await;
+    gate.open();
+    running.answer().await.assert_failed(&["m-1"]);
     world.database.assert_claims(&[]).await;
 }
 
@@ -105,10 +110,10 @@ async fn a_worker_that_thaws_after_its_deadline_sends_nothing() {
     let held = proxy.at("SELECT event.event_id", Then::HoldReplies(gate.clone()));
     let running = world
         .sandbox
-        .begin_within(batch([message("m-1", "frozen")]), Duration::from_secs(7));
+        .begin_within(batch([message("m-1", "frozen")]), Duration::from_secs(8));
     held.happened().await;
     world.sandbox.freeze();
-    tokio::time::sleep(Duration::from_secs(8)).await;
+    tokio::time::sleep(Duration::from_secs(9)).await;
     gate.open();
     world.sandbox.thaw();
     let _ = running.value().await;
