@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::event::{Record, batch, interview, order_placed, status_changed};
 use crate::support::gate::Gate;
-use crate::support::lambda::Failure;
+use crate::support::lambda::{AMPLE_FOR_MANY, Failure};
 use crate::support::ses::Reply;
 use crate::support::world::World;
 
@@ -63,7 +63,7 @@ async fn a_batch_of_hundreds_with_duplicates_is_handled_in_one_go() {
     });
     world
         .sandbox
-        .invoke(batch(records))
+        .invoke_within(batch(records), AMPLE_FOR_MANY)
         .await
         .assert_none_failed();
 

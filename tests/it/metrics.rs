@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use crate::support::event::{Record, batch, interview, status_changed};
+use crate::support::lambda::AMPLE_FOR_MANY;
 use crate::support::logs::Line;
 use crate::support::ses::Reply;
 use crate::support::world::World;
@@ -132,7 +133,7 @@ async fn of_a_large_batch_all_is_counted_and_nothing_else_is_said() {
     });
     world
         .sandbox
-        .invoke(batch(records))
+        .invoke_within(batch(records), AMPLE_FOR_MANY)
         .await
         .assert_none_failed();
     world.sandbox.kill().await;

@@ -19,6 +19,8 @@ use super::runtime_api::{Ending, ReportedError, RuntimeApi};
 
 /// The time of an invocation whose deadline is not what the test is about.
 const AMPLE: Duration = Duration::from_secs(30);
+/// The same for a batch of which each record takes its time on a slow machine.
+pub const AMPLE_FOR_MANY: Duration = Duration::from_secs(300);
 
 pub struct Sandbox {
     runtime_api: RuntimeApi,
