@@ -9,7 +9,7 @@ mod transaction;
 pub use claimed::{Claimed, Doubt, LedgerRecord, Settled};
 pub use doubt::DoubtPolicy;
 pub use lease::{
-    Attempt, Candidate, Found, LeaseClaim, Settling, Terms, Written, claim_all, look_up,
+    Attempt, Candidate, Found, LeaseClaim, Locked, Settling, Terms, Written, claim_all, look_up,
 };
 pub use transaction::{Claim, Limits, claim};
 

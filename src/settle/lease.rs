@@ -1,6 +1,6 @@
 //! Settling in lease mode: the rows of a group, again and again until the deadline.
 
-use crate::claim::{Settling, Written};
+use crate::claim::{Locked, Settling, Written};
 use crate::clock::Deadline;
 use crate::database::{Connections, DatabaseError};
 
@@ -12,10 +12,14 @@ use super::{COMMIT_TIMEOUT, insist, within};
 /// Some of the rows may not be written. They are in doubt when their lease ends.
 pub async fn settle_group(
     settling: &Settling<'_>,
+    locked: Locked,
     connections: &Connections,
     deadline: Deadline,
 ) -> Result<Written, DatabaseError> {
-    let first = async { settling.write(connections.get(deadline).await?).await };
+    let first = async {
+        let connection = connections.get(deadline).await?;
+        settling.write(connection, locked).await
+    };
     let error = match within(deadline.left_at_most(COMMIT_TIMEOUT), first).await {
         Ok(written) => return Ok(written),
         Err(error) => error,
@@ -29,7 +33,7 @@ pub async fn settle_group(
         "a batch could not be settled; settling it on another connection"
     );
     insist(connections, deadline, error, async |connection| {
-        settling.write(connection).await
+        settling.write(connection, locked).await
     })
     .await
 }

@@ -10,6 +10,7 @@ mod held;
 mod in_doubt;
 mod in_progress;
 mod late;
+mod left_rows;
 mod lost_answers;
 mod lost_rows;
 mod mixed;

@@ -11,4 +11,4 @@ pub use attempt::Attempt;
 pub(super) use claim::CLAIM;
 pub use claim::{Candidate, LeaseClaim, Terms, claim_all};
 pub use look_up::{Found, look_up};
-pub use settling::{Settling, Written};
+pub use settling::{Locked, Settling, Written};

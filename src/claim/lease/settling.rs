@@ -36,7 +36,7 @@ const LEAVE_IN_DOUBT: &str = "\
        AND ledger.attempt = $1
        AND ledger.outcome = 'sending'";
 
-/// For the rows of a group: whoever has one of them locked doesn't hold up the others.
+/// Whoever has one of the rows locked doesn't hold up the others.
 const UNLOCKED: &str = "\
        AND ledger.event_id IN (SELECT event_id
                                  FROM processed_events
@@ -60,9 +60,20 @@ pub struct Settling<'a> {
     pub in_doubt: Vec<&'a str>,
 }
 
+/// What becomes of a row that somebody else has locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Locked {
+    /// It isn't written.
+    PassedOver,
+    /// It is written when it is free.
+    WaitedFor,
+}
+
 /// What the ledger had to say to it.
 #[derive(Debug, Default)]
 pub struct Written {
+    /// Keys whose row is locked, or not ours: which of the two isn't known without waiting.
+    pub passed_over: HashSet<String>,
     /// Keys whose row was another attempt's by then, or nobody's.
     pub not_ours: HashSet<String>,
     /// Keys whose row tells of another email.
@@ -95,7 +106,11 @@ impl<'a> Settling<'a> {
     ///
     /// # Errors
     /// The connection failed, and some of it may not be written.
-    pub async fn write(&self, connection: Connection) -> Result<Written, DatabaseError> {
+    pub async fn write(
+        &self,
+        connection: Connection,
+        locked: Locked,
+    ) -> Result<Written, DatabaseError> {
         let groups = [
             Group::of_keys(RELEASE, &self.released),
             Group::of_keys(LEAVE_IN_DOUBT, &self.in_doubt),
@@ -107,15 +122,22 @@ impl<'a> Settling<'a> {
             let rest = group.write(connection.client(), self.attempt, UNLOCKED, &mut written);
             left.extend(rest.await?);
         }
+        let mut passed_over = Vec::new();
         for one in &left {
-            let mut alone = Written::default();
-            let rest = one.write(connection.client(), self.attempt, "", &mut alone);
-            match rest.await? {
-                _ if !alone.failed.is_empty() => written.failed.extend(alone.failed),
-                rest => {
-                    written.other_email.extend(alone.other_email);
-                    let not_ours = rest.into_iter().flat_map(|group| group.keys);
-                    written.not_ours.extend(not_ours.map(str::to_owned));
+            let rest = one.write(connection.client(), self.attempt, UNLOCKED, &mut written);
+            passed_over.extend(rest.await?);
+        }
+        let keys = |groups: Vec<Group<'_>>| -> Vec<String> {
+            let keys = groups.into_iter().flat_map(|group| group.keys);
+            keys.map(str::to_owned).collect()
+        };
+        match locked {
+            Locked::PassedOver => written.passed_over.extend(keys(passed_over)),
+            Locked::WaitedFor => {
+                for one in &passed_over {
+                    let rest = one.write(connection.client(), self.attempt, "", &mut written);
+                    let not_ours = keys(rest.await?);
+                    written.not_ours.extend(not_ours);
                 }
             }
         }

@@ -3,7 +3,9 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use crate::claim::{Attempt, Candidate, DoubtPolicy, LeaseClaim, Settling, Terms, claim_all};
+use crate::claim::{
+    Attempt, Candidate, DoubtPolicy, LeaseClaim, Locked, Settling, Terms, claim_all,
+};
 use crate::database::DatabaseError;
 use crate::metrics::{Count, Time, count, timed};
 use crate::notify::item::Item;
@@ -93,9 +95,8 @@ impl Invocation<'_> {
         let settling = Settling::release(attempt, keys);
         let by = budget::settled_by(self.deadline);
         let freed = async {
-            settling
-                .write(self.notifier.connections.get(by).await?)
-                .await
+            let connection = self.notifier.connections.get(by).await?;
+            settling.write(connection, Locked::WaitedFor).await
         };
         let freed = tokio::time::timeout(by.left_at_most(UNCLAIM_TIMEOUT), freed);
         if !matches!(freed.await, Ok(Ok(_))) {

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::claim::{Attempt, Settled, Settling, Written};
-use crate::database::DatabaseError;
+use crate::claim::{Attempt, Locked, Settled, Settling, Written};
+use crate::database::{DatabaseError, DatabaseVerdict};
 use crate::metrics::{Time, timed};
 use crate::notify::dispatch::Dispatched;
 use crate::notify::outcome::{Outcome, Release};
@@ -19,31 +19,70 @@ use super::round::ToSettle;
 /// For how long the first result waits for others to share its statement. The sends of a batch end together, mostly;
 /// one that takes seconds must not keep back what is known of the others, since a crash would put them in doubt.
 const GATHER: Duration = Duration::from_millis(200);
+/// A row that couldn't be written waits so long for the next group.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Before it is tried again when there is none any more.
+const PAUSE: Duration = Duration::from_millis(100);
 
 impl Invocation<'_> {
-    /// Until all lanes are at their end. While a group is written, the next one gathers.
+    /// Until all lanes are at their end. While a group is written, the next one gathers. A row that can't be written
+    /// yet is tried again with the next one, and waited for when nothing comes behind it any more.
     pub(super) async fn settle(
         &self,
         attempt: Attempt,
         mut results: UnboundedReceiver<ToSettle<'_>>,
         answer: &Answer,
     ) {
-        while let Some(first) = results.recv().await {
-            let mut group = vec![first];
+        let mut left = Vec::new();
+        loop {
+            let patience = if left.is_empty() {
+                Duration::MAX
+            } else {
+                AGAIN
+            };
+            match timeout(patience, results.recv()).await {
+                Ok(Some(first)) => left.push(first),
+                Ok(None) => break,
+                Err(_) => {}
+            }
             let gathered = Instant::now() + GATHER;
             while let Ok(Some(next)) = timeout_at(gathered, results.recv()).await {
-                group.push(next);
+                left.push(next);
             }
-            self.settle_group(attempt, group, answer).await;
+            left = self
+                .settle_group(attempt, left, Locked::PassedOver, answer)
+                .await;
+        }
+        while !left.is_empty() {
+            tokio::time::sleep(PAUSE).await;
+            left = self
+                .settle_group(attempt, left, Locked::WaitedFor, answer)
+                .await;
         }
     }
 
-    async fn settle_group(&self, attempt: Attempt, group: Vec<ToSettle<'_>>, answer: &Answer) {
+    /// Gives back what is to be tried again.
+    async fn settle_group<'a>(
+        &self,
+        attempt: Attempt,
+        group: Vec<ToSettle<'a>>,
+        locked: Locked,
+        answer: &Answer,
+    ) -> Vec<ToSettle<'a>> {
         let settling = settling(attempt, &group);
         let deadline = budget::settled_by(self.deadline);
-        let written = settle_group(&settling, &self.notifier.connections, deadline);
+        let written = settle_group(&settling, locked, &self.notifier.connections, deadline);
         let written = timed(Time::Database, written).await;
+        let time_is_left = !deadline.left().is_zero();
+        let mut again = Vec::new();
         for done in group {
+            if written
+                .as_ref()
+                .is_ok_and(|written| may_be_written_later(written, done.item.key(), time_is_left))
+            {
+                again.push(done);
+                continue;
+            }
             let failed = match &written {
                 Ok(written) => written.failed.get(done.item.key()),
                 Err(error) => Some(error),
@@ -58,7 +97,14 @@ impl Invocation<'_> {
             };
             self.finish(done.item, &outcome, answer);
         }
+        again
     }
+}
+
+/// Somebody has the row locked, or Postgres was in trouble that passes.
+fn may_be_written_later(written: &Written, key: &str, time_is_left: bool) -> bool {
+    let passes = |error: &DatabaseError| error.verdict() == DatabaseVerdict::Later;
+    written.passed_over.contains(key) || time_is_left && written.failed.get(key).is_some_and(passes)
 }
 
 fn settling<'a>(attempt: Attempt, group: &'a [ToSettle<'_>]) -> Settling<'a> {
