@@ -204,3 +204,33 @@ async fn a_group_does_not_run_past_the_deadline() {
         .collect();
     answer.assert_failed(&rest.iter().map(String::as_str).collect::<Vec<_>>());
 }
+
+/// Postgres takes no row that says so, until the deadline: it comes back, and must not be overtaken.
+#[tokio::test]
+async fn what_was_skipped_and_not_written_holds_up_its_group() {
+    let world = World::start().await;
+    let trigger = "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+                   BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '53100'; END $$;
+                   CREATE TRIGGER refuse BEFORE UPDATE ON processed_events
+                       FOR EACH ROW WHEN (NEW.outcome = 'skipped') EXECUTE FUNCTION refuse()";
+    world.database.execute(trigger).await;
+
+    let gone = status_changed("gone", 9999, "reviewing", "offer").to_string();
+    let records = [
+        in_group("group", "first"),
+        in_group("group", "gone").with("body", gone),
+        in_group("group", "next"),
+        in_group("other", "other"),
+    ];
+    world
+        .sandbox
+        .invoke_within(batch(records), Duration::from_secs(8))
+        .await
+        .assert_failed(&["m-gone", "m-next"]);
+
+    let order = world.ses.emails();
+    let order = order.iter().map(|email| email.event_id());
+    let mut order: Vec<String> = order.collect();
+    order.sort_unstable();
+    assert_eq!(order, ["first", "other"]);
+}

@@ -2,6 +2,7 @@
 
 use futures_util::future::join;
 use tokio::sync::mpsc::{self, UnboundedSender};
+use tokio::sync::oneshot;
 
 use crate::claim::{Attempt, Row};
 use crate::notify::dispatch::Dispatched;
@@ -25,6 +26,8 @@ pub(super) enum Turn {
 pub(super) struct ToSettle<'a> {
     pub item: Item<'a>,
     pub dispatched: Dispatched,
+    /// Told once the row is written, where the lane waits for it. Dropped, it isn't, or not soon.
+    pub written: Option<oneshot::Sender<()>>,
 }
 
 impl Invocation<'_> {
@@ -90,8 +93,19 @@ impl Invocation<'_> {
                     };
                     let outcome = dispatched.outcome();
                     front.progress.note(&item, &outcome);
+                    // Without its row it comes back, and in a FIFO group nothing may overtake it.
+                    let is_awaited = item.record.fifo_group.is_some()
+                        && matches!(dispatched, Dispatched::Skipped | Dispatched::Withheld);
+                    let (written, row) = oneshot::channel();
                     // The other end lives until all lanes are at their end.
-                    let _ = done.send(ToSettle { item, dispatched });
+                    let _ = done.send(ToSettle {
+                        item,
+                        dispatched,
+                        written: is_awaited.then_some(written),
+                    });
+                    if is_awaited {
+                        front.progress.stuck |= row.await.is_err();
+                    }
                 }
             }
         }

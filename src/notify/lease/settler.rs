@@ -80,7 +80,10 @@ impl Invocation<'_> {
                 .as_ref()
                 .is_ok_and(|written| may_be_written_later(written, done.item.key(), time_is_left))
             {
-                again.push(done);
+                again.push(ToSettle {
+                    written: None,
+                    ..done
+                });
                 continue;
             }
             let failed = match &written {
@@ -95,6 +98,12 @@ impl Invocation<'_> {
                 }
                 (dispatched, _) => dispatched.outcome(),
             };
+            if let Some(told) = done.written
+                && outcome.is_done()
+            {
+                // Its lane waits, or was cut off.
+                let _ = told.send(());
+            }
             self.finish(done.item, &outcome, answer);
         }
         again
@@ -109,7 +118,10 @@ fn may_be_written_later(written: &Written, key: &str, time_is_left: bool) -> boo
 
 fn settling<'a>(attempt: Attempt, group: &'a [ToSettle<'_>]) -> Settling<'a> {
     let mut settling = Settling::of(attempt);
-    for ToSettle { item, dispatched } in group {
+    for ToSettle {
+        item, dispatched, ..
+    } in group
+    {
         let key = item.key();
         match dispatched {
             Dispatched::Sent(id) => settling.settled.push((key, Settled::Sent(id))),
