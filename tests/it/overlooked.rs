@@ -40,8 +40,7 @@ async fn a_mark_beside_a_row_that_could_be_taken_over_is_waited_for_in_both_mode
 }
 
 /// The claim is committed when SES's word of an earlier email arrives.
-#[tokio::test]
-async fn what_ses_tells_between_the_claim_and_the_send_stops_the_send() {
+async fn told_between_the_claim_and_the_send(job_board: &str) {
     let database = Database::create().await;
     let proxy = Proxy::start(database::server_port()).await;
     let (ses, sqs) = (Ses::start().await, Sqs::start().await);
@@ -50,6 +49,7 @@ async fn what_ses_tells_between_the_claim_and_the_send_stops_the_send() {
         .with("CLAIM_MODE", "lease");
     let sandbox = Sandbox::start(&environment).await;
     database.execute(OVERDUE).await;
+    database.execute(job_board).await;
     let gate = Gate::closed();
     let look_up = proxy.at("AS ours", Then::Hold(gate.clone()));
 
@@ -66,4 +66,17 @@ async fn what_ses_tells_between_the_claim_and_the_send_stops_the_send() {
     assert_eq!(line.outcome(), "duplicate");
     let claim = database.claim("overdue").await.expect("a claim");
     assert_eq!(claim.ses_message_id.as_deref(), Some("ses-1"));
+}
+
+#[tokio::test]
+async fn what_ses_tells_between_the_claim_and_the_send_stops_the_send() {
+    told_between_the_claim_and_the_send("").await;
+}
+
+/// Its email has left: that its data would not do for another one is nothing to be told of.
+#[tokio::test]
+async fn what_ses_tells_between_the_claim_and_the_send_counts_though_the_query_fails() {
+    let broken = "ALTER TABLE jobs_application RENAME TO raw_application; \
+                  CREATE VIEW jobs_application AS SELECT * FROM raw_application WHERE 1 / (id - id) > 0";
+    told_between_the_claim_and_the_send(broken).await;
 }

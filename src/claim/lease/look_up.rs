@@ -83,10 +83,10 @@ pub async fn look_up(
         let mut in_the_way = in_the_way(&standings)?;
         let mut found = Vec::with_capacity(claimed.len());
         for (key, rows) in keys.iter().zip(rows) {
-            let rows = read_rows(&rows?);
             found.push(match in_the_way.remove(key) {
+                // Whom the email would be for doesn't matter any more, and neither does it if that query failed.
                 Some(found) => found,
-                None => Found::Rows(rows?),
+                None => Found::Rows(read_rows(&rows?)?),
             });
         }
         Ok(found)
