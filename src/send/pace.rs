@@ -13,6 +13,9 @@ pub struct Pace {
     next: Mutex<Option<Instant>>,
 }
 
+/// As good as never, and an instant that can be told.
+const LONGEST: Duration = Duration::from_secs(365 * 86_400);
+
 /// The turn would come too late; it was not taken.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NoTurnInTime;
@@ -22,7 +25,9 @@ impl Pace {
     pub fn new(emails_a_second: Option<f64>) -> Self {
         Self {
             interval: emails_a_second.map_or(Duration::ZERO, |rate| {
-                Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::MAX)
+                Duration::try_from_secs_f64(1.0 / rate)
+                    .unwrap_or(LONGEST)
+                    .min(LONGEST)
             }),
             next: Mutex::new(None),
         }
@@ -43,7 +48,7 @@ impl Pace {
             if turn > deadline.instant() {
                 return Err(NoTurnInTime);
             }
-            *next = turn.checked_add(self.interval);
+            *next = Some(turn + self.interval);
             turn
         };
         tokio::time::sleep_until(turn).await;
@@ -73,6 +78,16 @@ mod tests {
         let deadline = Deadline::after(Duration::from_secs(5));
         pace.turn(deadline).await.unwrap();
         assert_eq!(pace.turn(deadline).await, Err(NoTurnInTime));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rate_next_to_nothing_lets_one_email_through() {
+        for rate in [1e-6, 1e-20, 1e-300, f64::MIN_POSITIVE] {
+            let pace = Pace::new(Some(rate));
+            let deadline = Deadline::after(Duration::from_secs(900));
+            pace.turn(deadline).await.unwrap();
+            assert_eq!(pace.turn(deadline).await, Err(NoTurnInTime), "{rate}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
