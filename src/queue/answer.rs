@@ -1,6 +1,7 @@
 //! The answer to SQS: which records it must hand out again.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use aws_lambda_events::sqs::SqsBatchResponse;
@@ -54,16 +55,26 @@ impl Answer {
         self.records.borrow_mut()[index].come_back = Some(after);
     }
 
-    /// What was said of when failed records come back.
+    /// What was said of when failed records come back. A message that SQS has handed out twice waits for the later of
+    /// the two times, since SQS takes the last word on it.
     pub fn come_backs<'r>(&self, records: &'r [Record]) -> Vec<ComeBack<'r>> {
-        self.records
-            .borrow()
-            .iter()
-            .zip(records)
-            .filter(|(entry, _)| !entry.done)
-            .filter_map(|(entry, record)| {
-                let after = entry.come_back?;
+        let entries = self.records.borrow();
+        let failed = || {
+            let failed = entries.iter().zip(records).filter(|(entry, _)| !entry.done);
+            failed.filter_map(|(entry, record)| Some((entry, record, entry.come_back?)))
+        };
+        let mut latest = HashMap::new();
+        for (entry, _, after) in failed() {
+            let latest = latest.entry(&entry.message_id).or_insert(after);
+            *latest = after.max(*latest);
+        }
+        failed()
+            .filter_map(|(entry, record, after)| {
                 record.receipt_handle.as_ref()?;
+                let after = match entry.message_id {
+                    Some(_) => latest[&entry.message_id],
+                    None => after,
+                };
                 Some(ComeBack { record, after })
             })
             .collect()

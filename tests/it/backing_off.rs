@@ -92,6 +92,26 @@ async fn after_an_unknown_outcome_the_delay_is_the_longer_of_the_two() {
     assert!(jittered(900).contains(&delay_of(&world, "old")));
 }
 
+/// SQS may hand a message out twice at once. The copy that only waited for the first must not bring it back before
+/// SES's word.
+#[tokio::test]
+async fn a_message_that_is_twice_in_a_batch_comes_back_at_the_later_of_the_two_times() {
+    let world = World::start().await;
+    world
+        .ses
+        .reply_to_event("twice", Reply::accept_without_reply());
+
+    let copy = |handle: &str| received(1, "twice").with("receiptHandle", handle);
+    world
+        .sandbox
+        .invoke(batch([copy("first"), copy("second")]))
+        .await
+        .assert_failed(&["twice", "twice"]);
+
+    let delays = ["first", "second"].map(|handle| world.sqs.delays_of(handle));
+    assert_eq!(delays, [[120], [120]]);
+}
+
 #[tokio::test]
 async fn only_what_failed_for_a_passing_reason_is_told_of() {
     let world = World::start().await;
