@@ -2,15 +2,18 @@
 //! ledger is in the schema that `search_path` names first.
 
 /// Opens the transaction. Its isolation is named because a role's default can differ, and
-/// `ON CONFLICT DO NOTHING` fails under a stricter one. The setting of our own lasts as long as the
-/// transaction: a claim that finds itself outside of one, because `BEGIN` failed, inserts nothing.
+/// `ON CONFLICT DO NOTHING` fails under a stricter one; a limit for whole transactions, which Postgres has since 17,
+/// would end the claim in mid-send. The setting of our own lasts as long as the transaction: a claim that finds
+/// itself outside of one, because `BEGIN` failed, inserts nothing.
 pub(super) fn begin(lock_ms: u128, statement_ms: u128, idle_ms: u128) -> String {
     format!(
         "BEGIN ISOLATION LEVEL READ COMMITTED; \
          SET LOCAL lock_timeout = {lock_ms}; \
          SET LOCAL statement_timeout = {statement_ms}; \
          SET LOCAL idle_in_transaction_session_timeout = {idle_ms}; \
-         SET LOCAL onemail.claiming = 'on'"
+         SELECT set_config('onemail.claiming', 'on', true), \
+                CASE WHEN current_setting('server_version_num')::int >= 170000 \
+                THEN set_config('transaction_timeout', '0', true) END"
     )
 }
 

@@ -233,3 +233,30 @@ async fn a_stricter_default_isolation_changes_nothing() {
     second.answer().await.assert_none_failed();
     world.ses.assert_requests(1);
 }
+
+/// Such limits are for sessions that hang, which a claim isn't while SES answers: cut off, its key would be free.
+#[tokio::test]
+async fn limits_that_the_role_has_for_its_transactions_do_not_end_a_claim() {
+    let world = World::start_in(Mode::Transaction).await;
+    // Postgres has the second one since 17.
+    let limited = "ALTER ROLE CURRENT_USER SET idle_in_transaction_session_timeout = '300ms';
+                   DO $$ BEGIN
+                       ALTER ROLE CURRENT_USER SET transaction_timeout = '300ms';
+                   EXCEPTION WHEN undefined_object THEN NULL; END $$";
+    world.database.execute(limited).await;
+    let other = world.another_sandbox().await;
+    let gate = Gate::closed();
+    world.ses.reply_always(Reply::accept().after(&gate));
+    let event = interview("limited");
+
+    let first = world.sandbox.begin(batch([Record::new("m-1", &event)]));
+    world.ses.received(1).await;
+    world.database.query("SELECT pg_sleep(0.5)", &[]).await;
+    let second = other.begin(batch([Record::new("m-2", &event)]));
+    world.database.sessions_blocked(1).await;
+    gate.open();
+
+    first.answer().await.assert_none_failed();
+    second.answer().await.assert_none_failed();
+    world.ses.assert_requests(1);
+}
