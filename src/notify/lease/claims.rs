@@ -60,13 +60,15 @@ impl Invocation<'_> {
         let by = budget::claimed_by(self.deadline);
         let asked = Cell::new(false);
         let claims = self.notifier.connections.with(by, async |connection| {
-            asked.set(true);
+            let again = asked.replace(true);
             let limits = budget::lease_limits(self.deadline);
             let terms = Terms {
                 attempt,
                 lease: limits.lease,
                 doubt: DoubtPolicy::from(&self.notifier.claim),
-                lock: limits.lock,
+                // The neighbour may be the statement of the try before, which Postgres is still at work on: left
+                // alone, what it claims would be nobody's.
+                lock: if again { limits.answer } else { limits.lock },
                 lock_alone: limits.lock_alone,
                 answer: limits.answer,
             };

@@ -10,7 +10,9 @@ use crate::support::proxy::{End, Proxy, Then};
 use crate::support::ses::Reply;
 use crate::support::world::World;
 
-use super::{IN_PROGRESS, assert_ending, ending, lease_left, message, named, pass_seconds, says};
+use super::{
+    IN_PROGRESS, assert_ending, ending, lease_left, message, named, pass_seconds, says, start_with,
+};
 
 /// With its connection to Postgres open.
 async fn warm_world() -> (World, Proxy) {
@@ -39,6 +41,31 @@ async fn a_claim_whose_answer_was_lost_is_made_again_by_the_same_worker_and_sent
             .assert_claims(&[("one", "sent"), ("two", "sent"), ("warm-up", "sent")])
             .await;
     }
+}
+
+/// A disk or a replica that is waited for, say: the first try is given up before it is done, and done all the same.
+#[tokio::test]
+async fn a_claim_that_takes_long_to_commit_is_found_by_the_same_worker_and_sent() {
+    let world = start_with(|environment| environment.with("IN_DOUBT", "hold")).await;
+    let slow = "CREATE SEQUENCE commits;
+                CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS $$
+                BEGIN
+                    IF nextval('commits') = 1 THEN PERFORM pg_sleep(10); END IF;
+                    RETURN NULL;
+                END $$;
+                CREATE CONSTRAINT TRIGGER dawdle AFTER INSERT ON processed_events
+                    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION dawdle()";
+    world.database.execute(slow).await;
+
+    world
+        .sandbox
+        .invoke(batch(["one", "two"].map(named)))
+        .await
+        .assert_none_failed();
+
+    let sent = [("one", "sent"), ("two", "sent")];
+    world.database.assert_claims(&sent).await;
+    world.ses.assert_requests(2);
 }
 
 #[tokio::test]
