@@ -262,7 +262,7 @@ impl Elsewhere {
         stage.postgres.end_connections(End::Reset).await;
         gate.open();
         stage.end(running).await;
-        stage.postgres.take_connections();
+        stage.postgres.take_connections().await;
         stage.play_on().await;
         stage.ending().await
     }

@@ -235,7 +235,7 @@ async fn while_postgres_is_away_records_are_reported_and_nothing_is_sent() {
         .await
         .assert_failed(&["m-1"]);
     world.ses.assert_requests(0);
-    proxy.take_connections();
+    proxy.take_connections().await;
     world.sandbox.invoke(event).await.assert_none_failed();
 
     world.ses.assert_emails(1);

@@ -159,7 +159,7 @@ async fn a_database_that_cannot_be_reached_is_no_matter_of_its_schema_and_is_ask
     let line = world.sandbox.logs.outcome_of("again").await;
     assert_eq!(line.field("reason"), "database", "{}", line.text);
 
-    proxy.take_connections();
+    proxy.take_connections().await;
     world.sandbox.invoke(event()).await.assert_none_failed();
 }
 

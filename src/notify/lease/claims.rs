@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use crate::claim::{
-    Attempt, Candidate, DoubtPolicy, LeaseClaim, Locked, Settling, Terms, claim_all,
+    Attempt, Candidate, DoubtPolicy, LeaseClaim, Locked, Settling, Terms, Written, claim_all,
 };
 use crate::database::DatabaseError;
 use crate::metrics::{Count, Time, count, timed};
@@ -81,7 +81,7 @@ impl Invocation<'_> {
             Ok(claims) => Ok(claims),
             Err(error) => {
                 if asked.get() {
-                    self.unclaim(attempt, candidates).await;
+                    self.unclaim(attempt, candidates, &error).await;
                 }
                 Err(Release::from(&error))
             }
@@ -90,7 +90,7 @@ impl Invocation<'_> {
 
     /// The claims may stand although their answer was lost. Nothing was sent; what can't be freed now is in doubt when
     /// the lease ends.
-    async fn unclaim(&self, attempt: Attempt, candidates: &[Candidate<'_>]) {
+    async fn unclaim(&self, attempt: Attempt, candidates: &[Candidate<'_>], error: &DatabaseError) {
         let keys = candidates
             .iter()
             .map(|candidate| candidate.event.key.as_str());
@@ -101,7 +101,11 @@ impl Invocation<'_> {
             settling.write(connection, Locked::WaitedFor).await
         };
         let freed = tokio::time::timeout(by.left_at_most(UNCLAIM_TIMEOUT), freed);
-        if !matches!(freed.await, Ok(Ok(_))) {
+        // Where Postgres is still at work on the claim, there is nothing to be found yet.
+        let is_free = |written: &Written| {
+            written.not_ours.is_empty() || !matches!(error, DatabaseError::NoAnswerInTime)
+        };
+        if !matches!(freed.await, Ok(Ok(written)) if is_free(&written)) {
             tracing::warn!(
                 events = candidates.len(),
                 "the answer to a claim was lost, and it could not be taken back; if it stands, its events come back \

@@ -59,7 +59,7 @@ async fn while_postgres_is_away_notifications_are_reported_and_come_back_the_lat
         often.len() == 1 && (180..=240).contains(&often[0]),
         "{often:?}"
     );
-    proxy.take_connections();
+    proxy.take_connections().await;
     listener.hears_all(records).await;
     listener
         .database

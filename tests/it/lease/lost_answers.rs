@@ -43,19 +43,27 @@ async fn a_claim_whose_answer_was_lost_is_made_again_by_the_same_worker_and_sent
     }
 }
 
-/// A disk or a replica that is waited for, say: the first try is given up before it is done, and done all the same.
+/// Where the first claim takes so long to commit, because of a disk or a replica, say.
+async fn world_of_a_slow_commit(seconds: u8) -> World {
+    let world = start_with(|environment| environment.with("IN_DOUBT", "hold")).await;
+    let slow = format!(
+        "CREATE SEQUENCE commits;
+         CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS $$
+         BEGIN
+             IF nextval('commits') = 1 THEN PERFORM pg_sleep({seconds}); END IF;
+             RETURN NULL;
+         END $$;
+         CREATE CONSTRAINT TRIGGER dawdle AFTER INSERT ON processed_events
+             DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION dawdle()"
+    );
+    world.database.execute(&slow).await;
+    world
+}
+
+/// The first try is given up before it is done, and done all the same.
 #[tokio::test]
 async fn a_claim_that_takes_long_to_commit_is_found_by_the_same_worker_and_sent() {
-    let world = start_with(|environment| environment.with("IN_DOUBT", "hold")).await;
-    let slow = "CREATE SEQUENCE commits;
-                CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS $$
-                BEGIN
-                    IF nextval('commits') = 1 THEN PERFORM pg_sleep(10); END IF;
-                    RETURN NULL;
-                END $$;
-                CREATE CONSTRAINT TRIGGER dawdle AFTER INSERT ON processed_events
-                    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION dawdle()";
-    world.database.execute(slow).await;
+    let world = world_of_a_slow_commit(10).await;
 
     world
         .sandbox
@@ -66,6 +74,22 @@ async fn a_claim_that_takes_long_to_commit_is_found_by_the_same_worker_and_sent(
     let sent = [("one", "sent"), ("two", "sent")];
     world.database.assert_claims(&sent).await;
     world.ses.assert_requests(2);
+}
+
+#[tokio::test]
+async fn a_claim_that_may_be_committed_after_its_worker_gave_up_is_warned_of() {
+    let world = world_of_a_slow_commit(30).await;
+
+    world
+        .sandbox
+        .invoke_within(batch([named("one")]), Duration::from_secs(10))
+        .await
+        .assert_failed(&["one"]);
+
+    let tells = |line: &Line| says(line, "could not be taken back");
+    let line = world.sandbox.logs.wait_for("the warning", tells).await;
+    assert_eq!(line.level(), "WARN");
+    world.ses.assert_requests(0);
 }
 
 #[tokio::test]

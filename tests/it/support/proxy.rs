@@ -7,7 +7,7 @@ mod port;
 
 use std::sync::{Arc, Mutex};
 
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 pub use message::Message;
@@ -60,6 +60,7 @@ struct Shared {
     /// Connections through which anything still passes.
     passing: watch::Sender<usize>,
     door_open: watch::Sender<bool>,
+    listening: watch::Sender<bool>,
 }
 
 /// Something to do once, at the first message that has this text in it.
@@ -91,6 +92,7 @@ impl Proxy {
             end_of_all: watch::Sender::new(End::Close),
             passing: watch::Sender::new(0),
             door_open: watch::Sender::new(true),
+            listening: watch::Sender::new(true),
         });
         tokio::spawn(accept(port, listener, shared.clone()));
         Self {
@@ -156,16 +158,21 @@ impl Proxy {
     /// From now on nobody listens on the port.
     pub async fn refuse_connections(&self) {
         self.shared.door_open.send_replace(false);
-        let refused = async {
-            while TcpStream::connect(("127.0.0.1", self.port)).await.is_ok() {
-                tokio::task::yield_now().await;
-            }
-        };
-        within_reason("the port to be closed", refused).await;
+        self.listens(false).await;
     }
 
-    pub fn take_connections(&self) {
+    /// From now on somebody listens again.
+    pub async fn take_connections(&self) {
         self.shared.door_open.send_replace(true);
+        self.listens(true).await;
+    }
+
+    async fn listens(&self, whether: bool) {
+        let mut listening = self.shared.listening.subscribe();
+        let listens = listening.wait_for(|listening| *listening == whether);
+        within_reason("the port to be closed, or open", listens)
+            .await
+            .expect("the sender is in `shared`");
     }
 }
 
@@ -177,6 +184,7 @@ async fn accept(port: Port, listener: TcpListener, shared: Arc<Shared>) {
         let Some(listening) = &listener else {
             let _ = door_open.wait_for(|open| *open).await;
             listener = Some(port.listen().expect("the port is ours"));
+            shared.listening.send_replace(true);
             continue;
         };
         tokio::select! {
@@ -186,7 +194,10 @@ async fn accept(port: Port, listener: TcpListener, shared: Arc<Shared>) {
                 // Subscribed before anything passes: only what the test says from now on is about this connection.
                 tokio::spawn(connection::run(client, number, shared.end_of_all.subscribe(), shared.clone()));
             }
-            Ok(_) = door_open.wait_for(|open| !*open) => listener = None,
+            Ok(_) = door_open.wait_for(|open| !*open) => {
+                listener = None;
+                shared.listening.send_replace(false);
+            }
         }
     }
 }
