@@ -3,6 +3,7 @@
 use crate::road;
 use crate::stage::{Invocation, Stage};
 use crate::support::gate::Gate;
+use crate::support::patience::within_reason;
 use crate::support::ses::Reply;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +34,7 @@ impl AtSes {
             Self::RequestHalfSent => {
                 let stopped = stage.road.stop_half_way(road::Then::Hold);
                 let running = stage.begin().await;
-                stopped.pass().await;
+                within_reason("half of a request to SES", stopped.pass()).await;
                 running
             }
             Self::RequestArrived => {

@@ -7,6 +7,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use crate::support::environment::NOWHERE;
 use crate::support::event::{Record, batch, interview};
 use crate::support::lambda::Sandbox;
+use crate::support::patience::within_reason;
 use crate::support::ses::Reply;
 use crate::support::world::World;
 
@@ -117,7 +118,8 @@ async fn while_ses_cannot_be_reached_it_is_tried_again_within_the_invocation() {
     let running = sandbox.begin(batch([Record::new("m-1", &interview("unsent"))]));
     // Each is accepted and closed before anything of TLS was said.
     for _ in 0..3 {
-        listener.accept().await.expect("another try");
+        let accepted = within_reason("another try", listener.accept()).await;
+        accepted.expect("it listens");
     }
 
     running.answer().await.assert_failed(&["m-1"]);
