@@ -13,10 +13,19 @@ from collections.abc import Callable
 
 import alarms
 import choices
+import feedback
+import network
 import queues
 import roles
 
-CHECKS: list[Callable[[], None]] = [*queues.CHECKS, *roles.CHECKS, *choices.CHECKS, *alarms.CHECKS]
+CHECKS: list[Callable[[], None]] = [
+    *queues.CHECKS,
+    *feedback.CHECKS,
+    *roles.CHECKS,
+    *network.CHECKS,
+    *choices.CHECKS,
+    *alarms.CHECKS,
+]
 
 
 def passes(check: Callable[[], None]) -> bool:

@@ -21,7 +21,6 @@ OTHER_VALUES: dict[str, str] = {
     "DatabaseSecretKeyArn": "arn:aws:kms:eu-west-1:123456789012:key/0123",
     "DatabaseSslMode": "require",
     "MigrationSecretArn": variants.SECRET + "y",
-    "SubnetIds": "subnet-1,subnet-2",
     # Without subnets it has no effect.
     "SecurityGroupIds": "sg-1",
     "MailFrom": "no-reply@example.org",
@@ -58,6 +57,7 @@ FROM = {
     "InDoubt": ({**variants.BY_SECRET, "ClaimMode": "lease"}, "hold"),
     "ProxyDatabaseInstance": ({**variants.BY_PROXY, "ProxyDatabaseCluster": "", "ProxyDatabaseInstance": "a"}, "b"),
     "ProxyDatabaseCluster": (variants.BY_PROXY, "other"),
+    "SubnetIds": ({**variants.BY_SECRET, "SecurityGroupIds": "sg-1"}, "subnet-1,subnet-2"),
     "CreateVpcEndpoints": ({**variants.BY_SECRET, **variants.NETWORK}, "true"),
     "VpcId": ({**variants.BY_SECRET, **variants.NETWORK}, "vpc-00000000"),
 }
@@ -175,12 +175,6 @@ def an_identity_of_the_stack_gives_its_dkim_records() -> None:
     equal([name for name in ALL["secret"].outputs if name.startswith("DkimRecord")], [])
 
 
-def endpoints_are_for_the_api_of_ses_and_what_else_is_called() -> None:
-    services = [endpoint["Properties"]["ServiceName"] for endpoint in ALL["endpoints"].of_type("AWS::EC2::VPCEndpoint").values()]
-    equal(sorted(services), [f"com.amazonaws.eu-west-1.{name}" for name in ("email", "secretsmanager", "sqs")])
-    equal(ALL["secret"].of_type("AWS::EC2::VPCEndpoint"), {})
-
-
 def what_contradicts_itself_is_refused() -> None:
     contradictions = [
         variants.MAIL,
@@ -189,10 +183,8 @@ def what_contradicts_itself_is_refused() -> None:
         {**variants.BY_SECRET, "DatabaseResourceId": "db-ABC"},
         {**variants.BY_TOKEN, "ProxyDatabaseInstance": "jobs"},
         {**variants.BY_PROXY, "ProxyDatabaseInstance": "jobs"},
-        {**variants.BY_PROXY, "VpcId": ""},
         {**variants.BY_SECRET, "RecipientRedirect": "us@example.com"},
         {**variants.BY_SECRET, "InDoubt": "hold"},
-        {**variants.BY_SECRET, "CreateVpcEndpoints": "true"},
         {**variants.BY_SECRET, "CreateSesIdentity": "true", "SesIdentity": "example.com"},
         {**variants.BY_SECRET, "RecipientAllowList": "@example.com, sam@example.org"},
         {**variants.BY_SECRET, "RecipientAllowList": "*@example.com"},
@@ -237,7 +229,6 @@ CHECKS = [
     the_queue_calls_the_alias_and_not_whatever_was_uploaded_last,
     ses_sends_with_tls_and_suppresses_who_bounced_or_complained,
     an_identity_of_the_stack_gives_its_dkim_records,
-    endpoints_are_for_the_api_of_ses_and_what_else_is_called,
     what_contradicts_itself_is_refused,
     the_console_asks_for_every_parameter_in_a_group,
     no_parameter_is_hidden_since_guided_deployments_would_ask_for_it_for_ever,

@@ -1,12 +1,16 @@
-"""Checks of queues, mappings and functions."""
+"""Checks of queues, mappings, functions and the schedule."""
 
 from __future__ import annotations
 
+import re
+
 import variants
-from deployed import PSEUDO, SOURCE, Deployed
+from deployed import PSEUDO, ROOT, SOURCE, Deployed
 
 ALL = {name: Deployed(parameters) for name, parameters in variants.ALL.items()}
 FOURTEEN_DAYS = 14 * 24 * 3600
+# What holds something that is still needed when the stack is gone.
+OUTLIVING = {"AWS::SQS::Queue", "AWS::SES::EmailIdentity"}
 
 
 def equal(seen: object, expected: object) -> None:
@@ -61,11 +65,22 @@ def no_mapping_filters_since_sqs_deletes_what_is_filtered_out() -> None:
         equal([queue for queue, _, properties in mappings(deployed) if "FilterCriteria" in properties], [])
 
 
-def every_queue_is_encrypted_and_outlives_the_stack() -> None:
+def every_queue_is_encrypted() -> None:
     for deployed in ALL.values():
         for queue in deployed.of_type("AWS::SQS::Queue").values():
             equal(queue["Properties"]["SqsManagedSseEnabled"], True)
-            equal((queue["DeletionPolicy"], queue["UpdateReplacePolicy"]), ("Retain", "Retain"))
+
+
+def queues_and_the_identity_outlive_the_stack_unless_their_creation_fails() -> None:
+    """What a failed creation left behind would be in the way of the next one. Nothing else is left behind."""
+    for deployed in ALL.values():
+        for name, resource in deployed.resources.items():
+            # SAM's own, to which an alias may go back.
+            if resource["Type"] == "AWS::Lambda::Version":
+                continue
+            kept = resource["Type"] in OUTLIVING
+            policies = (resource.get("DeletionPolicy", "Delete"), resource.get("UpdateReplacePolicy", "Delete"))
+            equal((name, *policies), (name, *(("RetainExceptOnCreate", "Retain") if kept else ("Delete", "Delete"))))
 
 
 def every_queue_refuses_requests_without_tls() -> None:
@@ -121,8 +136,21 @@ def events_notifications_subscription_and_schedule_have_dead_letter_queues_of_th
     # The schedule's is for what Lambda didn't take; what failed inside it goes there too.
     (invoke,) = deployed.of_type("AWS::Lambda::EventInvokeConfig").values()
     equal(invoke["Properties"]["DestinationConfig"]["OnFailure"]["Destination"], targets[3])
-    retried = deployed.properties("CleanupFunctionSchedule")["Target"]["RetryPolicy"]
-    equal(retried["MaximumRetryAttempts"] > 0, True)
+
+
+def cleanup_runs_at_an_hour_of_each_day_and_not_when_the_stack_is_made() -> None:
+    """A rate begins at once, before the first migration."""
+    schedule = ALL["secret"].properties("CleanupFunctionSchedule")
+    equal(re.fullmatch(r"cron\(\d+ \d+ \* \* \? \*\)", schedule["ScheduleExpression"]) is not None, True)
+    equal((schedule.get("State", "ENABLED"), schedule["Target"]["Arn"]), ("ENABLED", "<CleanupFunction.Arn>"))
+
+
+def a_cleanup_that_fails_or_is_not_taken_is_tried_again() -> None:
+    deployed = ALL["secret"]
+    equal(deployed.properties("CleanupFunctionSchedule")["Target"]["RetryPolicy"]["MaximumRetryAttempts"] > 0, True)
+    (invoke,) = deployed.of_type("AWS::Lambda::EventInvokeConfig").values()
+    equal((invoke["Properties"]["FunctionName"], invoke["Properties"]["MaximumRetryAttempts"]), ("<CleanupFunction>", 2))
+    equal("The daily cleanup failed three times" in (ROOT / "docs" / "runbook.md").read_text(), True)
 
 
 def a_fifo_queue_and_its_dead_letter_queue_are_both_fifo() -> None:
@@ -164,11 +192,14 @@ CHECKS = [
     every_mapping_takes_partial_answers_and_counts_what_they_name,
     no_function_has_reserved_concurrency_and_every_mapping_has_a_limit,
     no_mapping_filters_since_sqs_deletes_what_is_filtered_out,
-    every_queue_is_encrypted_and_outlives_the_stack,
+    every_queue_is_encrypted,
+    queues_and_the_identity_outlive_the_stack_unless_their_creation_fails,
     every_queue_refuses_requests_without_tls,
     dead_letters_are_kept_for_14_days_which_is_longer_than_they_may_have_waited,
     a_dead_letter_queue_admits_the_one_queue_that_names_it,
     events_notifications_subscription_and_schedule_have_dead_letter_queues_of_their_own,
+    cleanup_runs_at_an_hour_of_each_day_and_not_when_the_stack_is_made,
+    a_cleanup_that_fails_or_is_not_taken_is_tried_again,
     a_fifo_queue_and_its_dead_letter_queue_are_both_fifo,
     names_fit_where_aws_limits_them,
     every_function_logs_json_to_a_group_of_its_own_with_a_retention,

@@ -32,6 +32,12 @@ def metrics_of(function: str) -> set[str]:
     return {names[variant] for variant in re.findall(r"\b(?:Count|Time)::(\w+)", text) if variant in names}
 
 
+def tells_of() -> set[str]:
+    """What SES can tell of an email that `feedback` knows, as an event destination names it."""
+    names = re.findall(r'"([\w ]+)" => Self::\w+,', (SOURCE / "feedback" / "kind.rs").read_text())
+    return {name[0].lower() + name[1:].replace(" ", "") for name in names}
+
+
 def reasons() -> set[str]:
     """The words for why an event was refused or released."""
     text = (SOURCE / "notify" / "outcome.rs").read_text()

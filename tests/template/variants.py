@@ -4,7 +4,11 @@ from __future__ import annotations
 
 SECRET = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:onemail/database-AbCdEf"
 MAIL = {"MailFrom": "Job Board <no-reply@example.com>"}
-NETWORK = {"VpcId": "vpc-0123456789abcdef0", "SubnetIds": "subnet-1,subnet-2", "SecurityGroupIds": "sg-1,sg-2"}
+NETWORK = {
+    "VpcId": "vpc-0123456789abcdef0",
+    "SubnetIds": "subnet-0123456789abcdef0,subnet-0123456789abcdef1",
+    "SecurityGroupIds": "sg-1,sg-2",
+}
 URL = "postgres://onemail@db.example.com:5432/jobs"
 
 BY_SECRET = {**MAIL, "DatabaseSecretArn": SECRET}
@@ -31,6 +35,7 @@ RECOMMENDED = {
     "traced": {**BY_SECRET, "Tracing": "Active"},
     "trial": {**BY_SECRET, "RecipientAllowList": "@example.com,sam@example.org", "RecipientRedirect": "us@example.net"},
     "identity": {**BY_SECRET, "CreateSesIdentity": "true"},
+    "producers": {**BY_SECRET, "ProducerArns": "arn:aws:sns:eu-west-1:123456789012:orders"},
     "alarms that tell": {**BY_SECRET, "AlarmTopicArn": "arn:aws:sns:eu-west-1:123456789012:alarms"},
 }
 ALL = {**RECOMMENDED, "URL in a secret": BY_URL_SECRET, "no password": {**MAIL, "DatabaseUrl": URL}}
