@@ -4,7 +4,7 @@
     .venv/bin/python local/runbook.py SecondEmails
 
 Not tried, because the local cloud has no such metrics: NotifyErrors, FeedbackErrors, NewVersionErrors, NotifyThrottles,
-FeedbackThrottles, NotifySlow, BounceRate, ComplaintRate, ProxyPinned.
+FeedbackThrottles, NotifySlow, BounceRate, ComplaintRate, AccountBounceRate, AccountComplaintRate, ProxyPinned.
 """
 
 from __future__ import annotations

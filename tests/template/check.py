@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import alarms
 import choices
+import dashboard
 import feedback
 import network
 import queues
@@ -25,6 +26,7 @@ CHECKS: list[Callable[[], None]] = [
     *network.CHECKS,
     *choices.CHECKS,
     *alarms.CHECKS,
+    *dashboard.CHECKS,
 ]
 
 

@@ -43,7 +43,7 @@ OTHER_VALUES: dict[str, str] = {
     "MemorySize": "512",
     "Deployment": "Canary10Percent5Minutes",
     "Tracing": "Active",
-    "LogLevel": "WARN",
+    "LogLevel": "DEBUG",
     "LogRetentionDays": "60",
     "RetentionDays": "60",
     "AlarmTopicArn": "arn:aws:sns:eu-west-1:123456789012:alarms",
@@ -199,6 +199,16 @@ def what_contradicts_itself_is_refused() -> None:
         raise AssertionError(f"{parameters} were taken")
 
 
+def no_log_level_keeps_the_metrics_out_of_the_log() -> None:
+    """To Lambda a line without a level, such as one that becomes metrics, is of INFO:
+    https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html."""
+    equal(set(SOURCE["Parameters"]["LogLevel"]["AllowedValues"]) <= {"TRACE", "DEBUG", "INFO"}, True)
+    for deployed in ALL.values():
+        for name, function in deployed.of_type("AWS::Lambda::Function").items():
+            level = function["Properties"]["LoggingConfig"]["ApplicationLogLevel"]
+            equal((name, level), (name, SOURCE["Parameters"]["LogLevel"]["Default"]))
+
+
 def the_console_asks_for_every_parameter_in_a_group() -> None:
     groups = SOURCE["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
     asked = [name for group in groups for name in group["Parameters"]]
@@ -230,6 +240,7 @@ CHECKS = [
     ses_sends_with_tls_and_suppresses_who_bounced_or_complained,
     an_identity_of_the_stack_gives_its_dkim_records,
     what_contradicts_itself_is_refused,
+    no_log_level_keeps_the_metrics_out_of_the_log,
     the_console_asks_for_every_parameter_in_a_group,
     no_parameter_is_hidden_since_guided_deployments_would_ask_for_it_for_ever,
     samconfig_names_parameters_that_exist,

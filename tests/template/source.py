@@ -24,6 +24,18 @@ CALLS = {
 SDKS = {"aws_sdk_sesv2", "aws_sdk_sqs", "aws_sdk_secretsmanager"}
 
 
+def counts() -> set[str]:
+    """The names of all counts; what else there is, is a time."""
+    text = (SOURCE / "metrics.rs").read_text()
+    return set(re.findall(r'Self::\w+ => "(\w+)"', text[text.index("impl Count") : text.index("impl Time")]))
+
+
+def endings() -> set[str]:
+    """What `notify` counts of an event when it is done with it, whichever way it went."""
+    text = (SOURCE / "notify" / "line.rs").read_text()
+    return set(re.findall(r"\bCount::(\w+)", text[text.index("fn write") :]))
+
+
 def metrics_of(function: str) -> set[str]:
     """The names of what `notify`, `feedback` or `cleanup` counts and times."""
     names = dict(re.findall(r'Self::(\w+) => "(\w+)"', (SOURCE / "metrics.rs").read_text()))
