@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import tomlkit
 
+import source
 import variants
 from deployed import ROOT, SOURCE, Deployed, Refused
 from queues import ALL, equal
 
-# What one copy of feedback opens at once, and what the others do.
-FEEDBACK_CONNECTIONS = 4
-OTHERS = {"CleanupFunction": 1, "MigrateFunction": 1}
-
 # Another value for each parameter that may be changed on a running stack.
 OTHER_VALUES: dict[str, str] = {
     "DatabaseSecretArn": variants.SECRET + "x",
-    "DatabaseSecretKeyArn": "arn:aws:kms:eu-west-1:123456789012:key/0123",
+    "DatabaseSecretKeyArn": variants.KEY,
     "DatabaseSslMode": "require",
     "MigrationSecretArn": variants.SECRET + "y",
+    # Without that secret it has no effect.
+    "MigrationSecretKeyArn": variants.KEY + "9",
     # Without subnets it has no effect.
     "SecurityGroupIds": "sg-1",
     "MailFrom": "no-reply@example.org",
@@ -112,23 +110,25 @@ def connections(parameters: dict[str, str]) -> int:
     for_each = 1 if variables["CLAIM_MODE"] == "lease" else min(int(variables["MAX_IN_FLIGHT"]), notify["BatchSize"])
     return (
         int(notify["ScalingConfig"]["MaximumConcurrency"]) * for_each
-        + feedback["ScalingConfig"]["MaximumConcurrency"] * FEEDBACK_CONNECTIONS
-        + sum(OTHERS.values())
+        + feedback["ScalingConfig"]["MaximumConcurrency"] * source.connections("feedback")
+        + source.connections("cleanup")
+        + source.connections("migrate")
     )
 
 
 def the_sum_of_connections_is_what_the_parameter_says() -> None:
     description = SOURCE["Parameters"]["MaximumConcurrency"]["Description"]
     equal("MaximumConcurrency x the lesser of MaxInFlight and 10" in description, True)
-    equal("With the defaults 60." in description, True)
-    equal(connections({}), 60)
-    equal(connections({"ClaimMode": "lease"}), 15)
+    others = [source.connections(function) for function in ("feedback", "cleanup", "migrate")]
+    equal("(feedback 2 x {}, cleanup {}, migrate {})".format(*others) in description, True)
+    equal("and 11 for the others" in description, True)
+    equal("With the defaults 61." in description, True)
+    equal(connections({}), 61)
+    equal(connections({"ClaimMode": "lease"}), 16)
     readme = (ROOT / "README.md").read_text()
     equal("open up to 60 database connections, and 120 while" in readme, True)
     equal("`ClaimMode=lease`, which needs 15, and 30 meanwhile" in readme, True)
-    equal(connections({"MaximumConcurrency": "20", "MaxInFlight": "30"}), 210)
-    lanes = re.search(r"const AT_ONCE: usize = (\d+);", (ROOT / "src" / "feedback" / "mod.rs").read_text())
-    equal(lanes and int(lanes[1]), FEEDBACK_CONNECTIONS)
+    equal(connections({"MaximumConcurrency": "20", "MaxInFlight": "30"}), 211)
 
 
 def the_rate_of_all_copies_is_what_the_parameter_says() -> None:

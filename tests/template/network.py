@@ -57,7 +57,7 @@ def endpoints_and_proxy_admit_the_functions_group_and_nobody_else() -> None:
 
 
 def the_proxy_speaks_only_tls_and_only_with_who_has_a_token() -> None:
-    for variant in ("proxy of a cluster", "proxy of an instance"):
+    for variant in ("proxy of a cluster", "proxy of an instance, secret with a key"):
         proxy = ALL[variant].properties("Proxy")
         equal((proxy["EngineFamily"], proxy["RequireTLS"]), ("POSTGRESQL", True))
         (login,) = proxy["Auth"]

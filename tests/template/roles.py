@@ -6,6 +6,7 @@ import fnmatch
 from collections.abc import Iterator
 from typing import Any
 
+import grants
 import source
 import variants
 from deployed import Deployed, Refused
@@ -19,36 +20,52 @@ BY_LAMBDA = {
     "logs:CreateLogStream",
     "logs:PutLogEvents",
 }
-BY_LAMBDA_IN_A_VPC = {
-    "ec2:CreateNetworkInterface",
-    "ec2:DeleteNetworkInterface",
-    "ec2:DescribeNetworkInterfaces",
-    "ec2:DescribeSubnets",
-    "ec2:AssignPrivateIpAddresses",
-    "ec2:UnassignPrivateIpAddresses",
-}
-BY_LAMBDA_TRACED = {"xray:PutTraceSegments", "xray:PutTelemetryRecords"}
+BY_LAMBDA_IN_A_VPC = grants.NETWORK["*"]
+BY_LAMBDA_TRACED = grants.TRACING["*"]
 # Not calls of an API: decryption by Secrets Manager in our name, and the connection itself.
 WITHOUT_A_CALL = {"kms:Decrypt", "rds-db:connect"}
-# These know no resources.
-FOR_ANY_RESOURCE = BY_LAMBDA_IN_A_VPC | BY_LAMBDA_TRACED | {"cloudwatch:DescribeAlarms"}
+# Who may take on each role.
+TAKEN_ON_BY = {
+    "NotifyRole": "lambda",
+    "FeedbackRole": "lambda",
+    "CleanupRole": "lambda",
+    "MigrateRole": "lambda",
+    "ScheduleRole": "scheduler",
+    "DeploymentRole": "codedeploy",
+    "ProxyRole": "rds",
+}
+# These do it in the name of whoever asks them to.
+FOR_OUR_ACCOUNT = {"scheduler", "codedeploy"}
 
 
 def listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
+def statements(deployed: Deployed, role: str, effect: str) -> list[dict[str, Any]]:
+    policies = deployed.properties(role)["Policies"]
+    found = [statement for policy in policies for statement in policy["PolicyDocument"]["Statement"]]
+    return [statement for statement in found if statement["Effect"] == effect]
+
+
 def allowed(deployed: Deployed, role: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each action that the role may do, with the statement that says so."""
-    for policy in deployed.properties(role)["Policies"]:
-        for statement in policy["PolicyDocument"]["Statement"]:
-            if statement["Effect"] == "Allow":
-                for action in listed(statement["Action"]):
-                    yield action, statement
+    for statement in statements(deployed, role, "Allow"):
+        for action in listed(statement["Action"]):
+            yield action, statement
 
 
 def actions(deployed: Deployed, role: str) -> set[str]:
     return {action for action, _ in allowed(deployed, role)}
+
+
+def granted(deployed: Deployed, role: str) -> grants.Grants:
+    """What the role may do, by what it may do it to."""
+    found: grants.Grants = {}
+    for action, statement in allowed(deployed, role):
+        for resource in listed(statement["Resource"]):
+            found.setdefault(resource, set()).add(action)
+    return found
 
 
 def no_role_has_a_managed_policy() -> None:
@@ -57,13 +74,50 @@ def no_role_has_a_managed_policy() -> None:
             equal("ManagedPolicyArns" in role["Properties"], False)
 
 
-def no_role_may_do_anything_to_everything() -> None:
+def every_role_may_do_what_its_table_says_to_what_it_names_and_nothing_else() -> None:
+    for variant, deployed in ALL.items():
+        roles = {role: granted(deployed, role) for role in deployed.of_type("AWS::IAM::Role")}
+        expected = grants.of(variant)
+        equal((variant, sorted(roles)), (variant, sorted(expected)))
+        for role in roles:
+            equal((variant, role, roles[role]), (variant, role, expected[role]))
+
+
+def the_code_may_not_do_what_lambda_does_to_the_network() -> None:
+    """It runs with the same role. A call of the function's own names it as its source, one of Lambda's does not."""
+    functions = "arn:aws:lambda:eu-west-1:123456789012:function:onemail-*"
+    denied = {
+        "Effect": "Deny",
+        "Action": "ec2:*",
+        "Resource": "*",
+        "Condition": {"ArnLike": {"lambda:SourceFunctionArn": functions}},
+    }
+    for deployed in ALL.values():
+        in_vpc = "VpcConfig" in deployed.properties("NotifyFunction")
+        for role in deployed.of_type("AWS::IAM::Role"):
+            found = [{**statement, "Sid": None} for statement in statements(deployed, role, "Deny")]
+            expected = [{**denied, "Sid": None}] if in_vpc and role in grants.FUNCTIONS else []
+            equal((role, found), (role, expected))
+
+
+def every_role_is_taken_on_by_one_service_and_for_our_account() -> None:
+    for deployed in ALL.values():
+        for name, role in deployed.of_type("AWS::IAM::Role").items():
+            (statement,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+            service = TAKEN_ON_BY[name]
+            seen = (statement["Effect"], statement["Principal"], statement["Action"])
+            equal((name, *seen), (name, "Allow", {"Service": f"{service}.amazonaws.com"}, "sts:AssumeRole"))
+            ours = {"StringEquals": {"aws:SourceAccount": "123456789012"}} if service in FOR_OUR_ACCOUNT else None
+            equal((name, statement.get("Condition")), (name, ours))
+
+
+def keys_open_secrets_through_secrets_manager_alone() -> None:
+    through = {"StringEquals": {"kms:ViaService": "secretsmanager.eu-west-1.amazonaws.com"}}
     for deployed in ALL.values():
         for role in deployed.of_type("AWS::IAM::Role"):
             for action, statement in allowed(deployed, role):
-                equal((role, action, "*" in action), (role, action, False))
-                if "*" in listed(statement["Resource"]):
-                    equal((role, action, action in FOR_ANY_RESOURCE), (role, action, True))
+                if action == "kms:Decrypt":
+                    equal((role, statement["Condition"]), (role, through))
 
 
 def the_functions_may_do_what_the_code_does_and_no_more() -> None:
@@ -83,14 +137,12 @@ def each_function_has_a_role_of_its_own() -> None:
     equal(len({function["Properties"]["Role"] for function in functions}), len(functions))
 
 
-def only_notify_sends_and_only_as_its_domain_with_identity_and_configuration_set() -> None:
+def only_notify_sends_and_only_as_its_domain() -> None:
     for deployed in ALL.values():
         for role in deployed.of_type("AWS::IAM::Role"):
-            statements = [statement for action, statement in allowed(deployed, role) if action.startswith("ses:")]
-            equal((role, len(statements)), (role, 1 if role == "NotifyRole" else 0))
-            for statement in statements:
-                kinds = [arn.split(":")[5].split("/")[0] for arn in statement["Resource"]]
-                equal(kinds, ["identity", "configuration-set"])
+            found = [statement for action, statement in allowed(deployed, role) if action.startswith("ses:")]
+            equal((role, len(found)), (role, 1 if role == "NotifyRole" else 0))
+            for statement in found:
                 equal(statement["Condition"]["StringLike"], {"ses:FromAddress": "*@example.com"})
 
 
@@ -99,6 +151,10 @@ def recipients_of(parameters: dict[str, str]) -> list[str] | None:
     (statement,) = [found for action, found in allowed(deployed, "NotifyRole") if action == "ses:SendEmail"]
     condition = statement["Condition"].get("ForAllValues:StringLike")
     return None if condition is None else condition["ses:Recipients"]
+
+
+# Near to who is on the list.
+NOBODY = ("kim@example.org", "kim@example.com.evil.example", "kim@notexample.com", "@", "")
 
 
 def admits(patterns: list[str] | None, address: str) -> bool:
@@ -111,35 +167,25 @@ def iam_admits_the_recipients_of_the_list_and_nobody_else() -> None:
     redirected = {**listed, "RecipientRedirect": "us@example.net"}
     for parameters in (listed, redirected):
         patterns = recipients_of(parameters)
-        for address in ("kim@example.com", "sam@example.org", "Kim <kim@example.com>", "Sam <sam@example.org>"):
-            equal((address, admits(patterns, address)), (address, True))
-        for address in ("kim@example.org", "kim@example.com.evil.example", "kim@notexample.com", "@", ""):
-            equal((address, admits(patterns, address)), (address, False))
-    equal(admits(recipients_of(listed), "us@example.net"), False)
-    equal(admits(recipients_of(redirected), "us@example.net"), True)
+        for address in ("kim@example.com", "sam@example.org"):
+            equal((address, admits(patterns, address), admits(patterns, f"Name <{address}>")), (address, True, True))
+        for address in (*NOBODY, "xsam@example.org", "sam@example.org.evil.example"):
+            equal((address, admits(patterns, address), admits(patterns, f"Name <{address}>")), (address, False, False))
+    for parameters, admitted in ((listed, False), (redirected, True)):
+        for written in ("us@example.net", "Us <us@example.net>"):
+            equal((written, admits(recipients_of(parameters), written)), (written, admitted))
+        equal(admits(recipients_of(parameters), "bogus@example.net"), False)
 
 
-def a_token_is_for_one_user_of_one_database() -> None:
-    for name, database in (("IAM tokens", "cluster-ABCDEF0123456789"), ("proxy of a cluster", "prx-0123456789abcdef0")):
-        (resource,) = [
-            statement["Resource"] for action, statement in allowed(ALL[name], "NotifyRole") if action == "rds-db:connect"
-        ]
-        equal(resource, f"arn:aws:rds-db:eu-west-1:123456789012:dbuser:{database}/onemail")
-
-
-def one_secret_can_be_read_and_by_the_functions_that_need_it() -> None:
-    def secrets(variant: str, role: str) -> list[str]:
-        found = allowed(ALL[variant], role)
-        return [statement["Resource"] for action, statement in found if action == "secretsmanager:GetSecretValue"]
-
-    for role in ("NotifyRole", "FeedbackRole", "CleanupRole", "MigrateRole"):
-        equal(secrets("secret", role), [variants.SECRET])
-        equal(secrets("IAM tokens", role), [])
-        # The proxy reads it, and they come with a token.
-        equal(secrets("proxy of a cluster", role), [])
-    equal(secrets("proxy of a cluster", "ProxyRole"), [variants.SECRET])
-    owner = "secret, and another for migrate"
-    equal((secrets(owner, "NotifyRole"), secrets(owner, "MigrateRole")), ([variants.SECRET], [variants.SECRET.replace("database", "owner")]))
+def a_list_takes_no_sign_of_which_a_pattern_is_made() -> None:
+    for sign in "*?<> ":
+        for name in ("RecipientAllowList", "RecipientRedirect"):
+            given = {"RecipientAllowList": "sam@example.org", name: f"sam{sign}@example.org"}
+            try:
+                Deployed({**variants.BY_SECRET, **given})
+            except Refused:
+                continue
+            raise AssertionError(f"{given} was taken")
 
 
 def what_is_recommended_puts_no_secret_into_an_environment() -> None:
@@ -160,13 +206,15 @@ def no_parameter_takes_a_password() -> None:
 
 CHECKS = [
     no_role_has_a_managed_policy,
-    no_role_may_do_anything_to_everything,
+    every_role_may_do_what_its_table_says_to_what_it_names_and_nothing_else,
+    the_code_may_not_do_what_lambda_does_to_the_network,
+    every_role_is_taken_on_by_one_service_and_for_our_account,
+    keys_open_secrets_through_secrets_manager_alone,
     the_functions_may_do_what_the_code_does_and_no_more,
     each_function_has_a_role_of_its_own,
-    only_notify_sends_and_only_as_its_domain_with_identity_and_configuration_set,
+    only_notify_sends_and_only_as_its_domain,
     iam_admits_the_recipients_of_the_list_and_nobody_else,
-    a_token_is_for_one_user_of_one_database,
-    one_secret_can_be_read_and_by_the_functions_that_need_it,
+    a_list_takes_no_sign_of_which_a_pattern_is_made,
     what_is_recommended_puts_no_secret_into_an_environment,
     no_parameter_takes_a_password,
 ]

@@ -44,6 +44,15 @@ def metrics_of(function: str) -> set[str]:
     return {names[variant] for variant in re.findall(r"\b(?:Count|Time)::(\w+)", text) if variant in names}
 
 
+def connections(function: str) -> int:
+    """How many connections to the database one copy of the function opens at the most."""
+    text = (SOURCE / function / "mod.rs").read_text()
+    (most,) = re.findall(r"Connections::new\([^,]+, (\w+)\)", text)
+    if not most.isdigit():
+        (most,) = re.findall(rf"const {most}: usize = (\d+);", text)
+    return int(most)
+
+
 def tells_of() -> set[str]:
     """What SES can tell of an email that `feedback` knows, as an event destination names it."""
     names = re.findall(r'"([\w ]+)" => Self::\w+,', (SOURCE / "feedback" / "kind.rs").read_text())

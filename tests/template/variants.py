@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 SECRET = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:onemail/database-AbCdEf"
+KEY = "arn:aws:kms:eu-west-1:123456789012:key/0123-4567"
+OWNERS_SECRET = SECRET.replace("database", "owner")
+OWNERS_KEY = KEY.replace("0123-4567", "89ab-cdef")
 MAIL = {"MailFrom": "Job Board <no-reply@example.com>"}
 NETWORK = {
     "VpcId": "vpc-0123456789abcdef0",
@@ -19,15 +22,29 @@ BY_URL_SECRET = {**MAIL, "DatabaseUrlSecretArn": SECRET}
 # What the documentation recommends: without a secret in the environment.
 RECOMMENDED = {
     "secret": BY_SECRET,
-    "secret with a key of one's own": {
+    "secret with a key": {**BY_SECRET, "DatabaseSecretKeyArn": KEY},
+    "secret, and another for migrate": {**BY_SECRET, "MigrationSecretArn": OWNERS_SECRET},
+    "secret, and another for migrate, with one key": {
         **BY_SECRET,
-        "DatabaseSecretKeyArn": "arn:aws:kms:eu-west-1:123456789012:key/0123-4567",
+        "DatabaseSecretKeyArn": KEY,
+        "MigrationSecretArn": OWNERS_SECRET,
     },
-    "secret, and another for migrate": {**BY_SECRET, "MigrationSecretArn": SECRET.replace("database", "owner")},
+    "secret, and another for migrate, with two keys": {
+        **BY_SECRET,
+        "DatabaseSecretKeyArn": KEY,
+        "MigrationSecretArn": OWNERS_SECRET,
+        "MigrationSecretKeyArn": OWNERS_KEY,
+    },
     "secret that RDS manages": {**BY_SECRET, "DatabaseUrl": "postgres://db.example.com:5432/jobs"},
     "IAM tokens": BY_TOKEN,
+    "IAM tokens, and a secret for migrate": {**BY_TOKEN, "MigrationSecretArn": OWNERS_SECRET},
     "proxy of a cluster": BY_PROXY,
-    "proxy of an instance": {**BY_PROXY, "ProxyDatabaseCluster": "", "ProxyDatabaseInstance": "jobs-1"},
+    "proxy of an instance, secret with a key": {
+        **BY_PROXY,
+        "ProxyDatabaseCluster": "",
+        "ProxyDatabaseInstance": "jobs-1",
+        "DatabaseSecretKeyArn": KEY,
+    },
     "endpoints": {**BY_SECRET, **NETWORK, "CreateVpcEndpoints": "true"},
     "FIFO": {**BY_SECRET, "Fifo": "true"},
     "lease mode that holds": {**BY_SECRET, "ClaimMode": "lease", "InDoubt": "hold"},
@@ -35,6 +52,8 @@ RECOMMENDED = {
     "traced": {**BY_SECRET, "Tracing": "Active"},
     "trial": {**BY_SECRET, "RecipientAllowList": "@example.com,sam@example.org", "RecipientRedirect": "us@example.net"},
     "identity": {**BY_SECRET, "CreateSesIdentity": "true"},
+    "identity of a parent domain": {**BY_SECRET, "SesIdentity": "example.org"},
+    "configuration set of others": {**BY_SECRET, "SesConfigurationSet": "theirs"},
     "producers": {**BY_SECRET, "ProducerArns": "arn:aws:sns:eu-west-1:123456789012:orders"},
     "alarms that tell": {**BY_SECRET, "AlarmTopicArn": "arn:aws:sns:eu-west-1:123456789012:alarms"},
 }
