@@ -102,7 +102,7 @@ async fn a_claim_that_was_given_up_does_not_happen_later() {
     world.ses.assert_emails(2);
 }
 
-/// Its deadline and its lease are over when it goes on.
+/// Its deadline is over when it goes on.
 #[tokio::test]
 async fn a_worker_that_thaws_after_its_deadline_sends_nothing() {
     let (world, proxy) = World::start_with_proxy_in(Mode::Lease).await;
