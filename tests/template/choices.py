@@ -126,8 +126,8 @@ def the_sum_of_connections_is_what_the_parameter_says() -> None:
     equal(connections({}), 61)
     equal(connections({"ClaimMode": "lease"}), 16)
     readme = (ROOT / "README.md").read_text()
-    equal("open up to 60 database connections, and 120 while" in readme, True)
-    equal("`ClaimMode=lease`, which needs 15, and 30 meanwhile" in readme, True)
+    equal("open up to 61 database connections, and 122 while" in readme, True)
+    equal("`ClaimMode=lease`, which needs 16, and 32 meanwhile" in readme, True)
     equal(connections({"MaximumConcurrency": "20", "MaxInFlight": "30"}), 211)
 
 
