@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use aws_config::BehaviorVersion;
-use lambda_runtime::{LambdaEvent, service_fn};
+use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
 use serde_json::Value;
 
 use crate::cleanup::Cleanup;
@@ -78,7 +78,10 @@ async fn serve(env: &Env) -> anyhow::Result<()> {
                     cause = error,
                     "the invocation failed"
                 );
-                lambda_runtime::Error::from(error)
+                Diagnostic {
+                    error_type: "InvocationFailed".to_owned(),
+                    error_message: error,
+                }
             })
         }
     });

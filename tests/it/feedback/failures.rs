@@ -179,6 +179,7 @@ async fn what_is_no_sqs_event_fails_with_an_error_that_says_so() {
             "{}",
             failure.message()
         );
+        assert_eq!(failure.reported().error_type, "InvocationFailed");
     }
 }
 

@@ -43,8 +43,12 @@ pub enum Failure {
 impl Failure {
     /// What the function says of the failure.
     pub fn message(&self) -> &str {
+        &self.reported().message
+    }
+
+    pub fn reported(&self) -> &ReportedError {
         match self {
-            Self::Reported(error) => &error.message,
+            Self::Reported(error) => error,
             Self::TimedOut | Self::Exited => {
                 panic!("the function did not say why it failed: {self:?}")
             }

@@ -18,6 +18,7 @@ pub type Ending = Result<Value, ReportedError>;
 
 #[derive(Clone, Debug)]
 pub struct ReportedError {
+    pub error_type: String,
     pub message: String,
 }
 
@@ -188,13 +189,16 @@ async fn accepted(connection: &mut Connection) -> std::io::Result<()> {
 
 fn reported(request: &Request) -> ReportedError {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_else(|_| json!({}));
+    let field = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
     ReportedError {
-        message: body["errorMessage"].as_str().unwrap_or_default().to_owned(),
+        error_type: field("errorType"),
+        message: field("errorMessage"),
     }
 }
 
 fn not_json(request: &Request) -> ReportedError {
     ReportedError {
+        error_type: "NotJson".to_owned(),
         message: format!("not JSON: {}", String::from_utf8_lossy(&request.body)),
     }
 }
