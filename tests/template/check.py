@@ -18,6 +18,7 @@ import feedback
 import network
 import queues
 import roles
+import words
 
 CHECKS: list[Callable[[], None]] = [
     *queues.CHECKS,
@@ -27,6 +28,7 @@ CHECKS: list[Callable[[], None]] = [
     *choices.CHECKS,
     *alarms.CHECKS,
     *dashboard.CHECKS,
+    *words.CHECKS,
 ]
 
 
