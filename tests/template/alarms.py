@@ -133,6 +133,11 @@ def notifications_are_late_before_the_event_comes_again() -> None:
     equal(deployed.properties("FeedbackWaiting")["Threshold"] <= 2 * deployed.properties("EventsQueue")["VisibilityTimeout"], True)
 
 
+def the_readmes_bill_counts_each_alarm() -> None:
+    many = len(alarms(ALL["secret"]))
+    equal(f"{many} alarms {many / 10:.2f}," in (ROOT / "README.md").read_text(), True)
+
+
 CHECKS = [
     every_alarm_watches_what_the_code_emits_or_aws_documents_by_a_statistic_that_means_something,
     every_alarm_rings_when_its_table_says,
@@ -144,6 +149,7 @@ CHECKS = [
     every_alarm_says_what_to_do_and_points_to_its_section_of_the_runbook,
     each_section_of_the_runbook_says_what_it_means_how_to_look_and_what_to_do,
     every_alarm_tells_the_topic_if_there_is_one,
+    the_readmes_bill_counts_each_alarm,
     the_duration_alarm_rings_at_four_fifths_of_the_timeout,
     notifications_are_late_before_the_event_comes_again,
 ]

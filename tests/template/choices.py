@@ -127,6 +127,7 @@ def the_sum_of_connections_is_what_the_parameter_says() -> None:
     equal(connections({"ClaimMode": "lease"}), 16)
     readme = (ROOT / "README.md").read_text()
     equal("open up to 61 database connections, and 122 while" in readme, True)
+    equal("`MaximumConcurrency` x `MaxInFlight` + 11 connections" in readme, True)
     equal("`ClaimMode=lease`, which needs 16, and 32 meanwhile" in readme, True)
     equal(connections({"MaximumConcurrency": "20", "MaxInFlight": "30"}), 211)
 
