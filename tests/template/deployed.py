@@ -139,7 +139,6 @@ _FUNCTIONS: dict[str, Any] = {
     "Fn::Join": lambda self, argument: argument[0].join(map(str, self.value(argument[1]))),
     "Fn::Split": lambda self, argument: self.value(argument[1]).split(argument[0]),
     "Fn::Equals": lambda self, argument: str(self.value(argument[0])) == str(self.value(argument[1])),
-    "Fn::Contains": lambda self, argument: self.value(argument[1]) in self.value(argument[0]),
     "Fn::Not": lambda self, argument: not self.value(argument[0]),
     "Fn::And": lambda self, argument: all(self.value(item) for item in argument),
     "Fn::Or": lambda self, argument: any(self.value(item) for item in argument),
