@@ -69,6 +69,7 @@ impl<'a> Line<'a> {
         match outcome {
             Outcome::Recorded(Recorded::Settled) => {
                 count(Count::SettledBySes);
+                notification.map(count_kind);
                 line!(info, "SES took the email: its claim was completed");
             }
             Outcome::Recorded(Recorded::SecondEmail) => {
@@ -76,9 +77,7 @@ impl<'a> Line<'a> {
                 line!(error, "a second email left for the same event");
             }
             Outcome::Recorded(Recorded::New) => {
-                if let Some(notification) = notification {
-                    count_kind(notification);
-                }
+                notification.map(count_kind);
                 line!(info, "recorded what SES said of an email");
             }
             Outcome::Recorded(Recorded::Known) => {

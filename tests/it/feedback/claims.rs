@@ -166,6 +166,24 @@ async fn whatever_ses_says_of_an_accepted_email_completes_a_claim_that_is_in_dou
 }
 
 #[tokio::test]
+async fn a_bounce_or_a_complaint_that_completes_a_claim_is_counted_as_what_it_is() {
+    let listener = Listener::start().await;
+    let insert = "INSERT INTO processed_events (event_id, event_type, outcome, settled_by, payload_sha256, lease_until) \
+                  SELECT key, 'application.status_changed', 'sending', 'worker', 'payload', now() \
+                    FROM unnest(ARRAY['bounce', 'complaint']) AS key";
+    listener.database.execute(insert).await;
+
+    let told = ["bounce", "complaint"]
+        .map(|name| record(name, &about(sample(name), name, &format!("id-{name}"))));
+    listener.hears_all(told).await;
+
+    let lines = listener.log().await;
+    for (metric, count) in [("SettledBySes", 2), ("Bounces", 1), ("Complaints", 1)] {
+        assert_eq!(counted(&lines, metric), count, "{metric}");
+    }
+}
+
+#[tokio::test]
 async fn only_a_send_completes_a_key_that_was_never_claimed() {
     let listener = Listener::start().await;
     let others = SAMPLES.iter().filter(|name| **name != "send");
