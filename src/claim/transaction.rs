@@ -108,14 +108,17 @@ async fn open(
         match standing_of(standing, won, doubt)? {
             Key::Ours => Ok(Read::Won(read_rows(&rows?)?)),
             Key::Overdue => Ok(Read::Overdue(rows)),
-            Key::SettledUnread => Ok(Read::SettledUnread),
+            Key::SettledUnread => Ok(Read::SettledUnread(rows)),
             Key::Not(standing) => Ok(Read::Lost(standing)),
         }
     };
     match read() {
         Ok(Read::Won(rows)) => Ok(Claim::Won(Box::new(Claimed::new(connection, event)), rows)),
         Ok(Read::Overdue(rows)) => decide(connection, event, doubt, rows, &begin).await,
-        Ok(Read::SettledUnread) => learn_payload(connection, event).await,
+        // Whom the email was for doesn't matter, and neither does it if that query failed.
+        Ok(Read::SettledUnread(rows)) => {
+            learn_payload(connection, event, rows.is_err().then_some(&begin)).await
+        }
         Ok(Read::Lost(standing)) => {
             roll_back(connection).await;
             Ok(Claim::Lost(standing))
@@ -129,7 +132,7 @@ enum Read {
     Won(Vec<Row>),
     /// A send in doubt that is to be decided; and what the query for its recipient said.
     Overdue(Result<Vec<tokio_postgres::Row>, tokio_postgres::Error>),
-    SettledUnread,
+    SettledUnread(Result<Vec<tokio_postgres::Row>, tokio_postgres::Error>),
     Lost(Standing),
 }
 
@@ -202,18 +205,14 @@ async fn take_over(
     }
 }
 
-/// `begin`: the transaction is aborted, and has to be begun anew.
 async fn hold(
     connection: Connection,
     event: &Event<'_>,
     doubt: DoubtPolicy,
-    begin: Option<&str>,
+    aborted: Option<&str>,
 ) -> Result<Claim, DatabaseError> {
     let held = async {
-        if let Some(begin) = begin {
-            let again = format!("ROLLBACK; {begin}");
-            connection.client().batch_execute(&again).await?;
-        }
+        begin_anew(&connection, aborted).await?;
         let held = change(&connection, sql::HOLD, event, doubt).await?;
         connection.client().batch_execute("COMMIT").await?;
         Ok(held)
@@ -229,8 +228,13 @@ async fn hold(
 }
 
 /// From now on another event under this key is known to be one.
-async fn learn_payload(connection: Connection, event: &Event<'_>) -> Result<Claim, DatabaseError> {
+async fn learn_payload(
+    connection: Connection,
+    event: &Event<'_>,
+    aborted: Option<&str>,
+) -> Result<Claim, DatabaseError> {
     let learnt = async {
+        begin_anew(&connection, aborted).await?;
         let parameters: [(&(dyn ToSql + Sync), Type); 2] = [
             (&event.key.as_str(), Type::TEXT),
             (&event.payload_hash.0.as_slice(), Type::BYTEA),
@@ -251,6 +255,15 @@ async fn learn_payload(connection: Connection, event: &Event<'_>) -> Result<Clai
         Ok(false) => Ok(overtaken(connection).await),
         Err(error) => Err(give_back(connection, error).await),
     }
+}
+
+/// `aborted`: what begins the transaction, where it is aborted.
+async fn begin_anew(connection: &Connection, aborted: Option<&str>) -> Result<(), DatabaseError> {
+    if let Some(begin) = aborted {
+        let again = format!("ROLLBACK; {begin}");
+        connection.client().batch_execute(&again).await?;
+    }
+    Ok(())
 }
 
 /// Whether the row was as we thought it was.

@@ -324,3 +324,23 @@ async fn the_first_message_after_ses_settled_a_claim_tells_its_payload() {
     );
     world.ses.assert_requests(0);
 }
+
+/// Whom the email would be for doesn't matter any more.
+#[tokio::test]
+async fn an_event_that_ses_settled_is_a_duplicate_though_the_query_for_its_recipient_fails() {
+    let (world, listener) = Listener::with_worker().await;
+    listener.hears(&send("settled", "id-1")).await;
+    world
+        .database
+        .execute("ALTER TABLE jobs_application RENAME TO jobs_former_application")
+        .await;
+
+    world.sandbox.handles("m-1", &interview("settled")).await;
+
+    let line = world.sandbox.logs.outcome_of("settled").await;
+    assert_eq!(line.outcome(), "duplicate");
+    let other = status_changed("settled", 3, "interview", "offer");
+    world.sandbox.reports("m-2", &other).await;
+    let line = world.sandbox.logs.outcome_of_message("m-2").await;
+    assert_eq!(line.field("reason"), "key_reused");
+}
