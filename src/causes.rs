@@ -12,7 +12,7 @@ pub fn causes<'a>(
 /// In one line, as far as it may be logged.
 pub fn told(error: &(dyn Error + 'static)) -> String {
     causes(error)
-        .map(|cause| without_request(&cause.to_string()).to_owned())
+        .map(|cause| without_addresses(without_request(&cause.to_string())))
         .collect::<Vec<_>>()
         .join(": ")
 }
@@ -24,6 +24,34 @@ fn without_request(text: &str) -> &str {
         Some(place) => text[..place].trim_end_matches(['`', ' ']),
         None => text,
     }
+}
+
+/// A message of an AWS service, as far as it may be logged.
+///
+/// SES quotes whom a message is about at its end, names too: "... failed the check in region EU-WEST-1: Sam
+/// <sam@example.com>". A name can hold anything, so the message is cut at the first place where one may begin. What is
+/// not allowed is told with an ARN, which can hold an address, that of a session too, and keeps its words.
+pub fn without_addresses(message: &str) -> String {
+    let quotes = |word: &str| word.contains('@') && !word.starts_with("arn:");
+    if message.split_whitespace().any(quotes) {
+        let from = message.find("failed the check").unwrap_or(0);
+        let kept = message[from..]
+            .find(": ")
+            .map(|end| &message[..from + end])
+            .filter(|kept| !kept.contains('@'));
+        return kept.unwrap_or("its message quotes an address").to_owned();
+    }
+    message
+        .split_whitespace()
+        .map(|word| {
+            if word.contains('@') {
+                "(an ARN with an address)"
+            } else {
+                word
+            }
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[cfg(test)]
@@ -42,5 +70,46 @@ mod tests {
             without_request("missing signing region"),
             "missing signing region"
         );
+    }
+
+    #[test]
+    fn what_ses_quotes_of_addresses_and_names_is_cut_off() {
+        for (message, kept) in [
+            (
+                "Maximum sending rate exceeded.",
+                "Maximum sending rate exceeded.",
+            ),
+            (
+                "Email address is not verified. The following identities failed the check in region \
+                 EU-WEST-1: Sam Smith <sam@example.com>, eve@example.com",
+                "Email address is not verified. The following identities failed the check in region \
+                 EU-WEST-1",
+            ),
+            (
+                "User: arn:aws:sts::1:role is not authorized to perform: ses:SendEmail on resource: \
+                 arn:aws:ses:eu-west-1:1:identity/sam@example.com",
+                "User: arn:aws:sts::1:role is not authorized to perform: ses:SendEmail on resource: \
+                 (an ARN with an address)",
+            ),
+            (
+                "The following identities failed the check in region EU-WEST-1: Anna Karenina: Director \
+                 <anna@example.com>",
+                "The following identities failed the check in region EU-WEST-1",
+            ),
+            (
+                "Illegal address: Anna: Director <anna@example.com>",
+                "Illegal address",
+            ),
+            (
+                "sam@example.com: not verified",
+                "its message quotes an address",
+            ),
+            (
+                "Sam <sam@example.com> is blocked",
+                "its message quotes an address",
+            ),
+        ] {
+            assert_eq!(without_addresses(message), kept);
+        }
     }
 }

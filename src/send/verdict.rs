@@ -4,7 +4,7 @@ use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_sesv2::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sesv2::operation::send_email::SendEmailError;
 
-use crate::causes::{causes, told};
+use crate::causes::{causes, told, without_addresses};
 
 use super::SesMessageId;
 
@@ -179,72 +179,5 @@ fn detail(error: &SdkError<SendEmailError>) -> String {
     match error.message() {
         Some(message) => without_addresses(message),
         None => told(error),
-    }
-}
-
-/// SES quotes whom a message is about at its end, names too: "... failed the check in region EU-WEST-1: Sam
-/// <sam@example.com>". A name can hold anything, so the message is cut at the first place where one may begin.
-/// What is not allowed is told with an ARN, which can hold an address, and keeps its words.
-fn without_addresses(message: &str) -> String {
-    let quotes = |word: &str| word.contains('@') && !word.starts_with("arn:");
-    if message.split_whitespace().any(quotes) {
-        let from = message.find("failed the check").unwrap_or(0);
-        return match message[from..].find(": ") {
-            Some(end) => message[..from + end].to_owned(),
-            None => "its message quotes an address".to_owned(),
-        };
-    }
-    message
-        .split_whitespace()
-        .map(|word| {
-            if word.contains('@') {
-                "(an ARN with an address)"
-            } else {
-                word
-            }
-        })
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_ses_quotes_of_addresses_and_names_is_cut_off() {
-        for (message, kept) in [
-            (
-                "Maximum sending rate exceeded.",
-                "Maximum sending rate exceeded.",
-            ),
-            (
-                "Email address is not verified. The following identities failed the check in region \
-                 EU-WEST-1: Sam Smith <sam@example.com>, eve@example.com",
-                "Email address is not verified. The following identities failed the check in region \
-                 EU-WEST-1",
-            ),
-            (
-                "User: arn:aws:sts::1:role is not authorized to perform: ses:SendEmail on resource: \
-                 arn:aws:ses:eu-west-1:1:identity/sam@example.com",
-                "User: arn:aws:sts::1:role is not authorized to perform: ses:SendEmail on resource: \
-                 (an ARN with an address)",
-            ),
-            (
-                "The following identities failed the check in region EU-WEST-1: Anna Karenina: Director \
-                 <anna@example.com>",
-                "The following identities failed the check in region EU-WEST-1",
-            ),
-            (
-                "Illegal address: Anna: Director <anna@example.com>",
-                "Illegal address",
-            ),
-            (
-                "Sam <sam@example.com> is blocked",
-                "its message quotes an address",
-            ),
-        ] {
-            assert_eq!(without_addresses(message), kept);
-        }
     }
 }

@@ -363,6 +363,13 @@ async fn while_sqs_denies_everything_it_is_reported_with_a_warning_that_says_why
         "{}",
         warning.text
     );
+    // Whose session it is may be anybody's address.
+    assert!(!warning.text.contains('@'), "{}", warning.text);
+    assert!(
+        warning.text.contains("not authorized to perform: sqs:"),
+        "{}",
+        warning.text
+    );
 }
 
 #[tokio::test]

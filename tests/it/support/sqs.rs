@@ -159,8 +159,13 @@ async fn answer(connection: &mut Connection, request: &Request, shared: &Shared)
         return std::future::pending().await;
     }
     if matches!(mood, Mood::Denying) {
+        let message = format!(
+            "User: arn:aws:sts::{ACCOUNT}:assumed-role/onemail/sam@example.com is not authorized to perform: \
+             sqs:{}",
+            action.to_ascii_lowercase()
+        );
         let error =
-            json!({ "__type": "com.amazonaws.sqs#AccessDeniedException", "message": "Denied." });
+            json!({ "__type": "com.amazonaws.sqs#AccessDeniedException", "message": message });
         return connection
             .reply(403, &[JSON], error.to_string().as_bytes())
             .await;
