@@ -44,6 +44,14 @@ const UNLOCKED: &str = "\
                                   AND attempt = $1
                                   FOR UPDATE SKIP LOCKED)";
 
+/// Of the rows that weren't written: somebody has them locked, or had until now. `$3`: whatever SES has told of them.
+const STILL_OURS: &str = "\
+    SELECT
+      FROM processed_events
+     WHERE event_id = ANY ($2)
+       AND attempt = $1
+       AND (outcome = 'sending' OR $3)";
+
 const RETURNING_KEYS: &str = "RETURNING ledger.event_id";
 const RETURNING_EMAILS: &str = "\
     RETURNING ledger.event_id,
@@ -65,14 +73,14 @@ pub struct Settling<'a> {
 pub enum Locked {
     /// It isn't written.
     PassedOver,
-    /// It is written when it is free.
+    /// It is written when it is free, even if nobody waits for that any more.
     WaitedFor,
 }
 
 /// What the ledger had to say to it.
 #[derive(Debug, Default)]
 pub struct Written {
-    /// Keys whose row is locked, or not ours: which of the two isn't known without waiting.
+    /// Keys whose row somebody else has locked.
     pub passed_over: HashSet<String>,
     /// Keys whose row was another attempt's by then, or nobody's.
     pub not_ours: HashSet<String>,
@@ -118,28 +126,25 @@ impl<'a> Settling<'a> {
         ];
         let mut written = Written::default();
         let mut left = Vec::new();
+        let client = connection.client();
         for group in &groups {
-            let rest = group.write(connection.client(), self.attempt, UNLOCKED, &mut written);
+            let rest = group.write(client, self.attempt, UNLOCKED, &mut written);
             left.extend(rest.await?);
         }
-        let mut passed_over = Vec::new();
         for one in &left {
-            let rest = one.write(connection.client(), self.attempt, UNLOCKED, &mut written);
-            passed_over.extend(rest.await?);
-        }
-        let keys = |groups: Vec<Group<'_>>| -> Vec<String> {
-            let keys = groups.into_iter().flat_map(|group| group.keys);
-            keys.map(str::to_owned).collect()
-        };
-        match locked {
-            Locked::PassedOver => written.passed_over.extend(keys(passed_over)),
-            Locked::WaitedFor => {
-                for one in &passed_over {
-                    let rest = one.write(connection.client(), self.attempt, "", &mut written);
-                    let not_ours = keys(rest.await?);
-                    written.not_ours.extend(not_ours);
-                }
+            let mut rest = one
+                .write(client, self.attempt, UNLOCKED, &mut written)
+                .await?;
+            let is_locked = !rest.is_empty() && one.still_ours(client, self.attempt).await?;
+            if is_locked && locked == Locked::PassedOver {
+                written.passed_over.extend(one.owned_keys());
+                continue;
             }
+            if is_locked {
+                rest = one.write(client, self.attempt, "", &mut written).await?;
+            }
+            let not_ours = rest.iter().flat_map(Group::owned_keys);
+            written.not_ours.extend(not_ours);
         }
         connection.rest();
         Ok(written)
@@ -188,6 +193,10 @@ impl<'a> Group<'a> {
         }
     }
 
+    fn owned_keys(&self) -> impl Iterator<Item = String> {
+        self.keys.iter().map(ToString::to_string)
+    }
+
     /// Gives back the rows that weren't written, each by itself.
     async fn write(
         &self,
@@ -222,6 +231,20 @@ impl<'a> Group<'a> {
         let places = self.keys.iter().enumerate();
         let left = places.filter(|(_, key)| !changed.contains(**key));
         Ok(left.map(|(place, _)| self.alone(place)).collect())
+    }
+
+    /// Whether the rows that weren't written are still to be. Another attempt, or SES's word, doesn't become undone; a
+    /// lock does.
+    async fn still_ours(&self, client: &Client, attempt: Attempt) -> Result<bool, DatabaseError> {
+        let attempt = attempt.number();
+        let in_any_state = self.columns.is_some();
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] = [
+            (&attempt, Type::INT8),
+            (&self.keys, Type::TEXT_ARRAY),
+            (&in_any_state, Type::BOOL),
+        ];
+        let ours = client.query_typed(STILL_OURS, &parameters).await?;
+        Ok(!ours.is_empty())
     }
 
     async fn run(

@@ -6,6 +6,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::claim::{Attempt, Locked, Settled, Settling, Written};
+use crate::clock::Deadline;
 use crate::database::{DatabaseError, DatabaseVerdict};
 use crate::metrics::{Time, timed};
 use crate::notify::dispatch::Dispatched;
@@ -21,18 +22,19 @@ use super::round::ToSettle;
 const GATHER: Duration = Duration::from_millis(200);
 /// A row that couldn't be written waits so long for the next group.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Before it is tried again when there is none any more.
+/// Or so long, when no group comes any more.
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl Invocation<'_> {
     /// Until all lanes are at their end. While a group is written, the next one gathers. A row that can't be written
-    /// yet is tried again with the next one, and waited for when nothing comes behind it any more.
+    /// yet is tried again with the next one, and until the deadline when nothing comes behind it any more.
     pub(super) async fn settle(
         &self,
         attempt: Attempt,
         mut results: UnboundedReceiver<ToSettle<'_>>,
         answer: &Answer,
     ) {
+        let by = budget::settled_by(self.deadline);
         let mut left = Vec::new();
         loop {
             let patience = if left.is_empty() {
@@ -50,36 +52,41 @@ impl Invocation<'_> {
                 left.push(next);
             }
             left = self
-                .settle_group(attempt, left, Locked::PassedOver, answer)
+                .settle_group(attempt, left, Locked::PassedOver, by, answer)
                 .await;
         }
         while !left.is_empty() {
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(by.left_at_most(PAUSE)).await;
             left = self
-                .settle_group(attempt, left, Locked::WaitedFor, answer)
+                .settle_group(attempt, left, Locked::PassedOver, by, answer)
                 .await;
+            // One after another is waited for, so that none which stays locked keeps the others from being written.
+            if let Some(one) = left.pop() {
+                let waiting = u32::try_from(left.len()).unwrap_or(u32::MAX);
+                let share = (by.left() / waiting.saturating_add(1)).max(AGAIN);
+                let share = Deadline::after(by.left_at_most(share));
+                let one = self.settle_group(attempt, vec![one], Locked::WaitedFor, share, answer);
+                left.splice(0..0, one.await);
+            }
         }
     }
 
-    /// Gives back what is to be tried again.
+    /// Gives back what is to be tried again after `by`.
     async fn settle_group<'a>(
         &self,
         attempt: Attempt,
         group: Vec<ToSettle<'a>>,
         locked: Locked,
+        by: Deadline,
         answer: &Answer,
     ) -> Vec<ToSettle<'a>> {
         let settling = settling(attempt, &group);
-        let deadline = budget::settled_by(self.deadline);
-        let written = settle_group(&settling, locked, &self.notifier.connections, deadline);
+        let written = settle_group(&settling, locked, &self.notifier.connections, by);
         let written = timed(Time::Database, written).await;
-        let time_is_left = !deadline.left().is_zero();
+        let time_is_left = !budget::settled_by(self.deadline).left().is_zero();
         let mut again = Vec::new();
         for done in group {
-            if written
-                .as_ref()
-                .is_ok_and(|written| may_be_written_later(written, done.item.key(), time_is_left))
-            {
+            if may_be_written_later(&written, done.item.key(), time_is_left) {
                 again.push(ToSettle {
                     written: None,
                     ..done
@@ -110,10 +117,18 @@ impl Invocation<'_> {
     }
 }
 
-/// Somebody has the row locked, or Postgres was in trouble that passes.
-fn may_be_written_later(written: &Written, key: &str, time_is_left: bool) -> bool {
+/// Somebody has the row locked, or Postgres is in trouble that passes, or was until then.
+fn may_be_written_later(
+    written: &Result<Written, DatabaseError>,
+    key: &str,
+    time_is_left: bool,
+) -> bool {
     let passes = |error: &DatabaseError| error.verdict() == DatabaseVerdict::Later;
-    written.passed_over.contains(key) || time_is_left && written.failed.get(key).is_some_and(passes)
+    match written {
+        Ok(written) if written.passed_over.contains(key) => true,
+        Ok(written) => time_is_left && written.failed.get(key).is_some_and(passes),
+        Err(_) => time_is_left,
+    }
 }
 
 fn settling<'a>(attempt: Attempt, group: &'a [ToSettle<'_>]) -> Settling<'a> {

@@ -1,5 +1,7 @@
 //! A row that can't be written at once is not given up, and no other row waits for it.
 
+use std::time::Duration;
+
 use crate::support::event::batch;
 use crate::support::gate::Gate;
 use crate::support::mode::Mode;
@@ -47,6 +49,42 @@ async fn a_row_that_is_locked_keeps_no_later_result_of_the_batch_from_being_writ
     running.answer().await.assert_failed(&["paused"]);
     let rows = [("later", "sent"), ("locked", "sent")];
     world.database.assert_claims(&rows).await;
+}
+
+/// Two of an operator's, of whom one goes home.
+#[tokio::test]
+async fn a_row_that_stays_locked_until_the_deadline_says_nothing_of_one_that_was_free_before() {
+    let (world, proxy) = World::start_with_proxy_in(Mode::Lease).await;
+    let gate = Gate::closed();
+    world.ses.reply_always(Reply::accept().after(&gate));
+    let running = world
+        .sandbox
+        .begin_within(batch(["stays", "freed"].map(named)), Duration::from_secs(9));
+    world.ses.received(2).await;
+    let [stays, freed] = [
+        world.database.neighbour().await,
+        world.database.neighbour().await,
+    ];
+    for (neighbour, key) in [(&stays, "stays"), (&freed, "freed")] {
+        let lock =
+            format!("BEGIN; SELECT FROM processed_events WHERE event_id = '{key}' FOR UPDATE");
+        neighbour.batch_execute(&lock).await.expect("it is free");
+    }
+    gate.open();
+    // Together and one by one, and so again when nothing comes behind them.
+    proxy.seen(7, Mode::Lease.settlement()).await;
+    freed.batch_execute("ROLLBACK").await.expect("it can");
+
+    running.answer().await.assert_none_failed();
+
+    let rows = [("freed", "sent"), ("stays", "sending")];
+    world.database.assert_claims(&rows).await;
+    world.sandbox.logs.outcome_of("stays").await;
+    world.sandbox.logs.outcome_of("freed").await;
+    let lines = world.sandbox.logs.lines();
+    let errors = lines.iter().filter(|line| line.level() == "ERROR");
+    let keys: Vec<_> = errors.map(|line| line.field("event_id")).collect();
+    assert_eq!(keys, ["stays"]);
 }
 
 /// The first tries to write so fail.
