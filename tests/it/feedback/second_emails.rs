@@ -3,8 +3,11 @@
 use serde_json::json;
 
 use crate::support::event::{Record, batch, interview};
+use crate::support::gate::Gate;
+use crate::support::mode::Mode;
 use crate::support::notification::{self, record, send};
 use crate::support::proxy::Then;
+use crate::support::ses::Reply;
 
 use super::{Listener, counted, kinds, with_outcome};
 
@@ -42,6 +45,46 @@ async fn a_second_message_id_for_a_key_is_told_once_as_a_second_email() {
     let errors = lines.iter().filter(|line| line.level() == "ERROR");
     assert_eq!(errors.count(), 1, "ERROR lines");
     assert_eq!(counted(&lines, "SecondEmails"), 1);
+}
+
+/// SES took the first email and its answer was lost; its delivery is told while the second is underway.
+#[tokio::test]
+async fn a_second_email_is_told_though_the_first_ones_delivery_settles_its_row_in_mid_send() {
+    let (world, listener) = Listener::with_worker_in(Mode::Lease).await;
+    let gate = Gate::closed();
+    world.ses.reply_next(Reply::accept_without_reply());
+    world.sandbox.reports("m-1", &interview("twice")).await;
+    let pass = "UPDATE processed_events SET lease_until = lease_until - interval '1 day'";
+    world.database.execute(pass).await;
+    world.ses.reply_next(Reply::accept().after(&gate));
+    let running = world
+        .sandbox
+        .begin(batch([Record::new("m-1", &interview("twice"))]));
+    let emails = world.ses.received(2).await;
+    let told = |kind, email| notification::of_email(kind, email);
+
+    listener.hears(&told("delivery", &emails[0])).await;
+    gate.open();
+    running.answer().await.assert_none_failed();
+    for kind in ["send", "delivery"] {
+        for email in emails.iter().rev() {
+            listener.hears(&told(kind, email)).await;
+        }
+    }
+
+    let claim = world.database.claim("twice").await.expect("a claim");
+    assert_eq!(
+        (claim.settled_by.as_str(), claim.ses_message_id.as_ref()),
+        ("ses", Some(&emails[0].message_id))
+    );
+    let lines = listener.log().await;
+    let second_emails = with_outcome(&lines, "second_email");
+    assert_eq!(second_emails.len(), 1);
+    assert_eq!(
+        second_emails[0].field("ses_message_id"),
+        emails[1].message_id.as_str()
+    );
+    assert_eq!(counted(&lines, "SettledBySes"), 1);
 }
 
 #[tokio::test]
