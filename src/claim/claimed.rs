@@ -11,7 +11,8 @@ use crate::queue::MessageId;
 use crate::receive::{Event, IdempotencyKey, PayloadHash};
 use crate::send::SesMessageId;
 
-use super::{sql, transaction};
+use super::roll_back::roll_back;
+use super::sql;
 
 /// An open transaction that holds the key. Dropped, it is rolled back and the key is free again.
 #[must_use]
@@ -123,7 +124,7 @@ impl Claimed {
 
     /// Frees the key for the next try.
     pub async fn release(self) {
-        transaction::roll_back(self.connection).await;
+        roll_back(self.connection).await;
     }
 }
 

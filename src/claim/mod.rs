@@ -2,7 +2,9 @@
 
 mod claimed;
 mod doubt;
+mod existing;
 mod lease;
+mod roll_back;
 mod sql;
 mod transaction;
 
@@ -11,7 +13,7 @@ pub use doubt::DoubtPolicy;
 pub use lease::{
     Attempt, Candidate, Found, LeaseClaim, Locked, Settling, Terms, Written, claim_all, look_up,
 };
-pub use transaction::{Claim, Limits, claim};
+pub use transaction::{Limits, claim};
 
 use std::time::Duration;
 
@@ -22,6 +24,15 @@ use crate::database::DatabaseError;
 
 /// The row of the folder's `recipient.sql`: whom to write to, and what the templates use.
 pub type Row = Map<String, Value>;
+
+/// How a claim in transaction mode ended.
+pub enum Claim {
+    /// The key is ours, and the transaction open. There are as many rows as the folder's query found, two at
+    /// the most.
+    Won(Box<Claimed>, Vec<Row>),
+    /// Somebody else had it.
+    Lost(Standing),
+}
 
 /// What stands in the ledger under a key that was claimed before.
 #[derive(Clone, Copy, Debug, PartialEq)]

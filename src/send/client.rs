@@ -121,15 +121,15 @@ impl Sender<'_> {
         let sent = request.customize().interceptor(underway.clone()).send();
         let sent = tokio::time::timeout(timeout, AssertUnwindSafe(sent).catch_unwind());
         match timed(Time::Ses, sent).await {
-            Err(_) => underway.outcome_of(
-                Cause::new("Timeout", "no answer from SES in time"),
-                SendVerdict::NotSent,
-            ),
-            // As it does for a variable of its own that is set to nothing.
-            Ok(Err(_)) => underway.outcome_of(
-                Cause::new("panic", "the SDK panicked"),
-                SendVerdict::NotSentOurs,
-            ),
+            Err(_) if underway.is_set() => {
+                SendVerdict::Unknown(Cause::new("Timeout", "no answer from SES in time"))
+            }
+            Err(_) => SendVerdict::NotSent(Cause::new("Timeout", "no request was made in time")),
+            Ok(Err(_)) if underway.is_set() => {
+                SendVerdict::Unknown(Cause::new("panic", "the SDK panicked"))
+            }
+            // As it does over a variable of its own that is set to nothing.
+            Ok(Err(_)) => SendVerdict::NotSentOurs(Cause::new("panic", "the SDK panicked")),
             Ok(Ok(Err(error))) => verdict(&error, underway.is_set()),
             Ok(Ok(Ok(answer))) => match answer.message_id().and_then(SesMessageId::parse) {
                 Some(id) => SendVerdict::Accepted(id),

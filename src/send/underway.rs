@@ -7,8 +7,6 @@ use aws_sdk_sesv2::config::interceptors::BeforeTransmitInterceptorContextRef;
 use aws_sdk_sesv2::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_sesv2::error::BoxError;
 
-use super::verdict::{Cause, SendVerdict};
-
 /// Set when the SDK hands the request to the network. Region and credentials are known then, and it is addressed and
 /// signed.
 #[derive(Clone, Debug, Default)]
@@ -17,19 +15,6 @@ pub(super) struct Underway(Arc<AtomicBool>);
 impl Underway {
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Acquire)
-    }
-
-    /// What it means that there is no answer.
-    pub fn outcome_of(
-        &self,
-        cause: Cause,
-        not_sent: impl FnOnce(Cause) -> SendVerdict,
-    ) -> SendVerdict {
-        if self.is_set() {
-            SendVerdict::Unknown(cause)
-        } else {
-            not_sent(cause)
-        }
     }
 }
 

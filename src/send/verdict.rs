@@ -98,14 +98,9 @@ pub(super) fn verdict(error: &SdkError<SendEmailError>, underway: bool) -> SendV
 
 fn class(error: &SdkError<SendEmailError>) -> Class {
     match error {
-        SdkError::DispatchFailure(failure) => {
-            if failure.is_user() || never_connected(error) {
-                Class::TryAgain
-            } else {
-                // The request, or a part of it, was written: SES may have it.
-                Class::Unknown
-            }
-        }
+        SdkError::DispatchFailure(_) if never_connected(error) => Class::TryAgain,
+        // The request, or a part of it, may have been written: SES may have it.
+        SdkError::DispatchFailure(_) => Class::Unknown,
         SdkError::ServiceError(answer) => {
             let status = answer.raw().status().as_u16();
             of_answer(error, status)

@@ -3,6 +3,7 @@
 
 mod attempt;
 mod claim;
+mod group;
 mod look_up;
 mod settling;
 
@@ -10,5 +11,6 @@ pub use attempt::Attempt;
 #[cfg(test)]
 pub(super) use claim::CLAIM;
 pub use claim::{Candidate, LeaseClaim, Terms, claim_all};
+pub use group::Written;
 pub use look_up::{Found, look_up};
-pub use settling::{Locked, Settling, Written};
+pub use settling::{Locked, Settling};

@@ -27,7 +27,7 @@ pub(super) struct ToSettle<'a> {
     pub item: Item<'a>,
     pub dispatched: Dispatched,
     /// Told once the row is written, where the lane waits for it. Dropped, it isn't, or not soon.
-    pub written: Option<oneshot::Sender<()>>,
+    pub lane: Option<oneshot::Sender<()>>,
 }
 
 impl Invocation<'_> {
@@ -96,12 +96,12 @@ impl Invocation<'_> {
                     // Without its row it comes back, and in a FIFO group nothing may overtake it.
                     let is_awaited = item.record.fifo_group.is_some()
                         && matches!(dispatched, Dispatched::Skipped | Dispatched::Withheld);
-                    let (written, row) = oneshot::channel();
+                    let (lane, row) = oneshot::channel();
                     // The other end lives until all lanes are at their end.
                     let _ = done.send(ToSettle {
                         item,
                         dispatched,
-                        written: is_awaited.then_some(written),
+                        lane: is_awaited.then_some(lane),
                     });
                     if is_awaited {
                         front.progress.stuck |= row.await.is_err();

@@ -87,10 +87,7 @@ impl Invocation<'_> {
         let mut again = Vec::new();
         for done in group {
             if may_be_written_later(&written, done.item.key(), time_is_left) {
-                again.push(ToSettle {
-                    written: None,
-                    ..done
-                });
+                again.push(ToSettle { lane: None, ..done });
                 continue;
             }
             let failed = match &written {
@@ -105,11 +102,11 @@ impl Invocation<'_> {
                 }
                 (dispatched, _) => dispatched.outcome(),
             };
-            if let Some(told) = done.written
+            if let Some(lane) = done.lane
                 && outcome.is_done()
             {
                 // Its lane waits, or was cut off.
-                let _ = told.send(());
+                let _ = lane.send(());
             }
             self.finish(done.item, &outcome, answer);
         }
