@@ -41,5 +41,7 @@ cleanup-figures: setup ## Measure cleanup on 10 million rows, and the claims bes
 build: setup ## Build what `sam deploy` uploads
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/sam build
 
-deploy: build ## Build, migrate and deploy to AWS (STAGE=prod, OPTIONS= for sam deploy)
+deploy: setup ## Build, migrate and deploy to AWS (STAGE=prod, OPTIONS= for sam deploy)
+	@$(VENV) local/deployment.py --check $(or $(STAGE),default) $(OPTIONS)
+	@$(MAKE) --no-print-directory build
 	@$(VENV) local/deployment.py $(or $(STAGE),default) $(OPTIONS)

@@ -1,8 +1,9 @@
 """Deploys what `sam build` has built, onto AWS: `migrate` first, then the stack.
 
-    .venv/bin/python local/deployment.py [STAGE] [options of `sam deploy`]    # `make deploy` builds first
+    .venv/bin/python local/deployment.py [--check] [STAGE] [options of `sam deploy`]
 
-STAGE is a part of samconfig.toml, without one `default`. The order matters where a version brings a migration: the
+`make deploy` builds first; with --check it only says where it would deploy. STAGE is a part of samconfig.toml,
+without one `default`. The order matters where a version brings a migration: the
 version that runs goes on working when its tables have more in them, but the next one refuses to work before they do,
 and a canary of it would be rolled back. So `migrate` alone gets the new code, and is invoked; the stack follows. When
 it is new there is nothing to migrate before, and it is done after.
@@ -22,17 +23,17 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-import tomlkit
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from samcli import yamlhelper
 
 import child
+import samconfig
 
 ROOT = Path(__file__).resolve().parent.parent
 SAM = Path(sys.executable).with_name("sam")
 BUILT = ROOT / ".aws-sam" / "build" / "template.yaml"
-# `migrate` may wait for its locks until its own time-out, which is Lambda's longest.
+# `migrate` may wait for its locks until its own time-out; no function's is longer than 900 s.
 PATIENCE = Config(read_timeout=920, retries={"total_max_attempts": 1})
 # What says to `sam deploy` which stack is meant.
 WHICH_STACK = {"--stack-name", "--region", "--profile", "--config-file", "--config-env", "--guided", "-g"}
@@ -101,36 +102,53 @@ def _migrate(account: Account, function: str, otherwise: str) -> None:
 
 
 def _main(arguments: Sequence[str]) -> None:
+    check = arguments[:1] == ["--check"]
+    arguments = arguments[check:]
     named = [argument for argument in arguments[:1] if not argument.startswith("-")]
     stage = named[0] if named else "default"
     options = arguments[len(named) :]
-
-    def deploy_stack() -> None:
-        command = [SAM, "deploy", f"--config-env={stage}", *options]
-        if subprocess.run(command, cwd=ROOT).returncode != 0:
-            raise child.Failed("`sam deploy` failed, as said above")
-
     try:
-        if not BUILT.exists():
-            raise child.Failed("nothing is built; `make deploy` builds first")
-        own = _parameters(stage, options)
-        session = boto3.Session(profile_name=own.get("profile"), region_name=own.get("region"))
-        account = Account(session.client("cloudformation"), session.client("lambda", config=PATIENCE))
-        deploy(account, own["stack_name"], BUILT, deploy_stack)
+        session = _session(stage, options)
+        if check:
+            _tell_where(session, stage)
+        else:
+            _deploy(session, stage, options)
     except (child.Failed, BotoCoreError, ClientError) as error:
         sys.exit(f"deployment.py: {error}")
 
 
-def _parameters(stage: str, options: Sequence[str]) -> dict[str, Any]:
-    """Which stack it is, and where: what samconfig.toml has for the stage."""
+def _session(stage: str, options: Sequence[str]) -> boto3.Session:
+    """The account and region that `sam deploy` will find too."""
     elsewhere = [option for option in options if option.split("=")[0] in WHICH_STACK]
     if elsewhere:
         raise child.Failed(f"{elsewhere[0]}: only samconfig.toml says which stack it is; `sam deploy --guided` writes it")
-    stages = tomlkit.parse((ROOT / "samconfig.toml").read_text()).unwrap()
-    if stage not in stages:
-        raise child.Failed(f"samconfig.toml has no {stage}; it has {', '.join(set(stages) - {'version'})}")
-    commands = [stages[stage].get(command, {}).get("parameters", {}) for command in ("global", "deploy")]
-    return {**commands[0], **commands[1]}
+    own = samconfig.options(stage)
+    # boto3 knows another variable than the rest of AWS's programs.
+    region = own.get("region") or os.environ.get("AWS_REGION")
+    session = boto3.Session(profile_name=own.get("profile"), region_name=region)
+    if session.region_name is None:
+        raise child.Failed('no region: `aws configure`, or `export AWS_REGION=...`, or `region = "..."` in samconfig.toml')
+    if session.get_credentials() is None:
+        raise child.Failed("no credentials of an AWS account: `aws configure`, or `aws sso login`")
+    return session
+
+
+def _tell_where(session: boto3.Session, stage: str) -> None:
+    account = session.client("sts").get_caller_identity()["Account"]
+    print(f"Stack {samconfig.stack_name(stage)} in account {account}, {session.region_name}", flush=True)
+
+
+def _deploy(session: boto3.Session, stage: str, options: Sequence[str]) -> None:
+    if not BUILT.exists():
+        raise child.Failed("nothing is built; `make deploy` builds first")
+
+    def deploy_stack() -> None:
+        command = [SAM, "deploy", f"--config-env={stage}", f"--region={session.region_name}", *options]
+        if subprocess.run(command, cwd=ROOT).returncode != 0:
+            raise child.Failed("`sam deploy` failed, as said above")
+
+    account = Account(session.client("cloudformation"), session.client("lambda", config=PATIENCE))
+    deploy(account, samconfig.stack_name(stage), BUILT, deploy_stack)
 
 
 if __name__ == "__main__":

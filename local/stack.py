@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -13,16 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import tomlkit
-
 import child
 import deployment
 import mends
+import samconfig
 from aws import Aws
 
 ROOT = Path(__file__).resolve().parent.parent
 NAME = "onemail"
 GUIDED_SECONDS = 300
+# Databases, networks, topics and identities.
+OF_AN_ACCOUNT = re.compile("Database|Migration|Proxy|Vpc|Subnet|SecurityGroup|CreateVpc|Alarm|Producer|(Create)?Ses(Identity|Conf)")
 ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "arm64"}
 
 
@@ -91,7 +93,7 @@ def deploy(
     `parameters` come on top of the stage's own; `name` is for another stack beside its.
     """
     given = {**parameters_of(stage), **parameters, "Architecture": architecture()}
-    name = name or str(_stages()[stage]["global"]["parameters"]["stack_name"])
+    name = name or samconfig.stack_name(stage)
 
     def deploy_stack() -> None:
         _sam(
@@ -118,13 +120,8 @@ def deploy(
 
 
 def parameters_of(stage: str) -> dict[str, str]:
-    """Those that samconfig.toml has for it."""
-    own = _stages()[stage]["deploy"]["parameters"].get("parameter_overrides", [])
-    return dict(override.split("=", 1) for override in own)
-
-
-def _stages() -> dict[str, Any]:
-    return dict(tomlkit.parse((ROOT / "samconfig.toml").read_text()).unwrap())
+    """Those that samconfig.toml has for it, but for what is of one AWS account alone."""
+    return {name: value for name, value in samconfig.parameters(stage).items() if not OF_AN_ACCOUNT.match(name)}
 
 
 def deploy_guided(

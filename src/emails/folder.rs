@@ -118,6 +118,7 @@ impl Folder {
             .map(|(name, value)| (name, file.line(value.span())))
             .collect();
         let logged_event_fields = manifest.log.event.into_iter();
+        let logged_columns = manifest.log.row.into_iter();
         Ok(Self {
             event_type: event_type.to_owned(),
             description: manifest.description,
@@ -127,7 +128,7 @@ impl Folder {
             reply_to: mailbox(file, "reply_to", manifest.reply_to.as_ref())?,
             header_names: manifest.headers.into_keys().collect(),
             logged_event_fields: logged_event_fields.map(Spanned::into_inner).collect(),
-            logged_columns: manifest.log.row,
+            logged_columns: logged_columns.map(Spanned::into_inner).collect(),
             value_lines,
         })
     }
@@ -159,6 +160,9 @@ fn mailbox(
     .transpose()
 }
 
+/// Columns of the recipient's own.
+const NEVER_LOGGED: [&str; 2] = ["to_address", "to_name"];
+
 fn check_names(file: &ManifestFile<'_>, manifest: &Manifest) -> Result<(), FolderError> {
     for (name, meaning) in RESERVED_FIELDS {
         if manifest.fields.get(name).is_some() {
@@ -168,6 +172,12 @@ fn check_names(file: &ManifestFile<'_>, manifest: &Manifest) -> Result<(), Folde
     for name in &manifest.log.event {
         if manifest.fields.get(name.as_ref()).is_none() {
             let problem = format!("[log] names `{}`, which is no field", name.as_ref());
+            return Err(file.error_at(name.span(), problem));
+        }
+    }
+    for name in &manifest.log.row {
+        if NEVER_LOGGED.contains(&name.as_ref().as_str()) {
+            let problem = format!("[log] names `{}`, which is never logged", name.as_ref());
             return Err(file.error_at(name.span(), problem));
         }
     }

@@ -34,7 +34,7 @@ pub(super) struct LogFields {
     #[serde(default)]
     pub event: Vec<Spanned<String>>,
     #[serde(default)]
-    pub row: Vec<String>,
+    pub row: Vec<Spanned<String>>,
 }
 
 impl Manifest {

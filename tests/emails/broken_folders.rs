@@ -73,6 +73,11 @@ fn a_mistake_in_email_toml_names_its_line() {
             ":14: [log] names `usr_id`, which is no field\n    \"usr_id\",",
         ),
         (
+            "[\"user_id\"]",
+            "[\"user_id\"]\nrow = [\"to_name\"]",
+            ":13: [log] names `to_name`, which is never logged\n    row = [\"to_name\"]",
+        ),
+        (
             "note =",
             "type =",
             ": [fields] can't declare `type`: each event has it",

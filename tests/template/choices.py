@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
-
-import tomlkit
 
 import source
 import variants
 from deployed import ROOT, SOURCE, Deployed, Refused
 from queues import ALL, equal
+
+sys.path.insert(0, str(ROOT / "local"))
+
+import samconfig
 
 # Another value for each parameter that may be changed on a running stack.
 OTHER_VALUES: dict[str, str] = {
@@ -221,11 +224,18 @@ def no_parameter_is_hidden_since_guided_deployments_would_ask_for_it_for_ever() 
 
 
 def samconfig_names_parameters_that_exist() -> None:
-    config = tomlkit.parse((ROOT / "samconfig.toml").read_text())
     for stage in ("default", "prod"):
-        overrides = config[stage]["deploy"]["parameters"].get("parameter_overrides", [])
-        given = dict(override.split("=", 1) for override in overrides)
-        Deployed({**variants.BY_SECRET, **given})
+        Deployed({**variants.BY_SECRET, **samconfig.parameters(stage)})
+
+
+def samconfig_is_read_as_readme_and_guided_deployments_write_it() -> None:
+    readme = (ROOT / "README.md").read_text()
+    block = readme[readme.index("   parameter_overrides = [") : readme.index("   ]\n   ```")]
+    guided = r'''parameter_overrides = "MailFrom=\"Job Board <no-reply@example.com>\" SubnetIds=\"subnet-1,subnet-2\" RecipientAllowList=\"\""'''
+    for written in (block + "]", guided):
+        given = samconfig.parameters("default", f"[default.deploy.parameters]\n{written}")
+        equal((given["MailFrom"], given["SubnetIds"][:7]), ("Job Board <no-reply@example.com>", "subnet-"))
+    equal(given["RecipientAllowList"], "")
 
 
 CHECKS = [
@@ -245,4 +255,5 @@ CHECKS = [
     the_console_asks_for_every_parameter_in_a_group,
     no_parameter_is_hidden_since_guided_deployments_would_ask_for_it_for_ever,
     samconfig_names_parameters_that_exist,
+    samconfig_is_read_as_readme_and_guided_deployments_write_it,
 ]
