@@ -11,7 +11,7 @@ from queues import equal
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Words in capitals that a reader has from elsewhere: the alarm that rang, and what the command before printed.
-FROM_ELSEWHERE = {"ALARM_NAME", "TOPIC_ARN"}
+FROM_ELSEWHERE = {"ALARM_NAME", "RECEIPT_HANDLE", "TOPIC_ARN"}
 # CloudWatch's dimensions.
 DIMENSIONS = {"FunctionName", "ProxyName"}
 
