@@ -1,4 +1,4 @@
-//! The three ways into the database, and TLS on them: `docs/database/ways-in.md`.
+//! The ways into the database, and TLS on them: `docs/database/ways-in.md`.
 
 mod password;
 mod secret;
