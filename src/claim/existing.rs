@@ -38,7 +38,9 @@ async fn take_over(
     doubt: DoubtPolicy,
     rows: Vec<Row>,
 ) -> Result<Claim, DatabaseError> {
-    match change(&connection, sql::TAKE_OVER, event, doubt).await {
+    let (key, wait) = (event.key.as_str(), doubt.wait.as_secs_f64());
+    let parameters: Parameters<'_> = [(&key, Type::TEXT), (&wait, Type::FLOAT8)];
+    match change(&connection, sql::TAKE_OVER, &parameters).await {
         Ok(true) => Ok(Claim::Won(Box::new(Claimed::new(connection, event)), rows)),
         Ok(false) => Ok(overtaken(connection).await),
         Err(error) => Err(give_back(connection, error).await),
@@ -51,20 +53,9 @@ async fn hold(
     doubt: DoubtPolicy,
     aborted: Option<&str>,
 ) -> Result<Claim, DatabaseError> {
-    let held = async {
-        begin_anew(&connection, aborted).await?;
-        let held = change(&connection, sql::HOLD, event, doubt).await?;
-        connection.client().batch_execute("COMMIT").await?;
-        Ok(held)
-    };
-    match held.await {
-        Ok(true) => {
-            connection.rest();
-            Ok(Claim::Lost(Standing::Held))
-        }
-        Ok(false) => Ok(overtaken(connection).await),
-        Err(error) => Err(give_back(connection, error).await),
-    }
+    let (key, wait) = (event.key.as_str(), doubt.wait.as_secs_f64());
+    let parameters: Parameters<'_> = [(&key, Type::TEXT), (&wait, Type::FLOAT8)];
+    commit(connection, aborted, sql::HOLD, &parameters, Standing::Held).await
 }
 
 /// From now on another event under this key is known to be one.
@@ -73,52 +64,49 @@ pub(super) async fn learn_payload(
     event: &Event<'_>,
     aborted: Option<&str>,
 ) -> Result<Claim, DatabaseError> {
-    let learnt = async {
-        begin_anew(&connection, aborted).await?;
-        let parameters: [(&(dyn ToSql + Sync), Type); 2] = [
-            (&event.key.as_str(), Type::TEXT),
-            (&event.payload_hash.0.as_slice(), Type::BYTEA),
-        ];
-        let client = connection.client();
-        let learnt = client
-            .execute_typed(sql::LEARN_PAYLOAD, &parameters)
-            .await?
-            == 1;
-        client.batch_execute("COMMIT").await?;
-        Ok(learnt)
+    let (key, hash) = (event.key.as_str(), event.payload_hash.0.as_slice());
+    let parameters: Parameters<'_> = [(&key, Type::TEXT), (&hash, Type::BYTEA)];
+    let learn = sql::LEARN_PAYLOAD;
+    commit(connection, aborted, learn, &parameters, Standing::Settled).await
+}
+
+type Parameters<'a> = [(&'a (dyn ToSql + Sync), Type); 2];
+
+/// Changes the row for good. `aborted`: what begins the transaction anew, where it is aborted.
+async fn commit(
+    connection: Connection,
+    aborted: Option<&str>,
+    statement: &str,
+    parameters: &Parameters<'_>,
+    standing: Standing,
+) -> Result<Claim, DatabaseError> {
+    let changed = async {
+        if let Some(begin) = aborted {
+            let again = format!("ROLLBACK; {begin}");
+            connection.client().batch_execute(&again).await?;
+        }
+        let changed = change(&connection, statement, parameters).await?;
+        connection.client().batch_execute("COMMIT").await?;
+        Ok(changed)
     };
-    match learnt.await {
+    match changed.await {
         Ok(true) => {
             connection.rest();
-            Ok(Claim::Lost(Standing::Settled))
+            Ok(Claim::Lost(standing))
         }
         Ok(false) => Ok(overtaken(connection).await),
         Err(error) => Err(give_back(connection, error).await),
     }
 }
 
-/// `aborted`: what begins the transaction, where it is aborted.
-async fn begin_anew(connection: &Connection, aborted: Option<&str>) -> Result<(), DatabaseError> {
-    if let Some(begin) = aborted {
-        let again = format!("ROLLBACK; {begin}");
-        connection.client().batch_execute(&again).await?;
-    }
-    Ok(())
-}
-
 /// Whether the row was as we thought it was.
 async fn change(
     connection: &Connection,
     statement: &str,
-    event: &Event<'_>,
-    doubt: DoubtPolicy,
+    parameters: &Parameters<'_>,
 ) -> Result<bool, DatabaseError> {
-    let parameters: [(&(dyn ToSql + Sync), Type); 2] = [
-        (&event.key.as_str(), Type::TEXT),
-        (&doubt.wait.as_secs_f64(), Type::FLOAT8),
-    ];
     let client = connection.client();
-    Ok(client.execute_typed(statement, &parameters).await? == 1)
+    Ok(client.execute_typed(statement, parameters).await? == 1)
 }
 
 /// Another worker was quicker.
