@@ -6,7 +6,7 @@ use thiserror::Error;
 use crate::claim::Row;
 use crate::config::MailConfig;
 use crate::emails::{Catalogue, FolderError};
-use crate::mail::{Mailbox, encode_words, one_line};
+use crate::mail::{Mailbox, encode_words, one_line, visible};
 use crate::receive::Event;
 
 use super::tags::tags;
@@ -74,12 +74,22 @@ pub fn compose(
 }
 
 /// The event's fields, optional ones that are absent as null, and the row's columns, all at the top level; the
-/// row, which is the truth of the moment, wins.
+/// row, which is the truth of the moment, wins. No text of theirs reaches beyond itself.
 fn values(event: &Event<'_>, row: &Row) -> Map<String, Value> {
     let mut values = event.fields.clone();
     for (name, _) in event.folder.fields().iter() {
         values.entry(name).or_insert(Value::Null);
     }
     values.extend(row.clone());
+    values.values_mut().for_each(keep_visible);
     values
+}
+
+fn keep_visible(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = visible(text),
+        Value::Array(values) => values.iter_mut().for_each(keep_visible),
+        Value::Object(object) => object.values_mut().for_each(keep_visible),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }

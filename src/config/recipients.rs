@@ -1,6 +1,6 @@
-//! Who may be written to outside production, so that nobody is by accident.
+//! Who may be written to outside production, so that an accident reaches no customer.
 
-use crate::mail::Address;
+use crate::mail::{Address, trim_invisible};
 
 use super::{ConfigError, Env};
 
@@ -29,20 +29,25 @@ impl RecipientPolicy {
             |value| {
                 value
                     .split(',')
-                    .map(str::trim)
+                    .map(trim_invisible)
                     .filter(|entry| !entry.is_empty())
                     .map(Allowed::parse)
                     .collect::<Option<Vec<_>>>()
                     .filter(|allowed| !allowed.is_empty())
             },
         )?;
-        let redirect = env.parsed("RECIPIENT_REDIRECT", "one email address", |value| {
-            Address::parse(value).ok()
-        })?;
+        let redirect = env
+            .get("RECIPIENT_REDIRECT")
+            .map(Address::parse)
+            .transpose()
+            .map_err(|problem| {
+                let problem = format!("is malformed ({problem})");
+                ConfigError::because("RECIPIENT_REDIRECT", problem, "one email address")
+            })?;
         match (allowed, redirect) {
             (Some(allowed), redirect) => Ok(Self::Listed { allowed, redirect }),
             (None, None) => Ok(Self::Everyone),
-            // Ignoring it would write to everyone, the very thing that whoever set it wanted to prevent.
+            // Ignoring it would write to everyone, which the variable was set to prevent.
             (None, Some(_)) => Err(ConfigError::because(
                 "RECIPIENT_REDIRECT",
                 "is set while RECIPIENT_ALLOW_LIST is not",

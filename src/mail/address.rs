@@ -5,6 +5,7 @@ use std::fmt;
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 use thiserror::Error;
 
+use super::invisible::{is_invisible, trim_invisible};
 use super::mailbox::is_atom;
 
 /// An address with an ASCII local part and a domain in its ASCII form (punycode), as SES requires:
@@ -30,6 +31,10 @@ pub enum AddressProblem {
     ControlCharacter,
     #[error("the address has a space")]
     Space,
+    #[error("the address has an invisible character")]
+    InvisibleCharacter,
+    #[error("the address is longer than 254 bytes")]
+    TooLong,
     #[error("the part before the `@` is empty or longer than 64 bytes")]
     LocalPartLength,
     #[error("the part before the `@` is not ASCII, which SES does not support")]
@@ -45,10 +50,10 @@ const MAX_ADDRESS: usize = 254;
 
 impl Address {
     /// # Errors
-    /// Says what SES could not take. Spaces around the address are dropped: they are a slip of whoever typed
-    /// it, and the email would be lost for them.
+    /// Says what SES could not take. White space and invisible characters around the address are dropped: they come
+    /// from copying it, and the email would be lost over them.
     pub fn parse(text: &str) -> Result<Self, AddressProblem> {
-        let text = text.trim_matches(' ');
+        let text = trim_invisible(text);
         if text.is_empty() {
             return Err(AddressProblem::Empty);
         }
@@ -62,6 +67,11 @@ impl Address {
         if text.chars().any(char::is_whitespace) {
             return Err(AddressProblem::Space);
         }
+        // The conversion to punycode drops most of them in silence. It checks the two joiners, which names need.
+        let is_joiner = |c| matches!(c, '\u{200C}' | '\u{200D}');
+        if local.contains(is_invisible) || domain.contains(|c| is_invisible(c) && !is_joiner(c)) {
+            return Err(AddressProblem::InvisibleCharacter);
+        }
         check_local_part(local)?;
         if domain.is_empty() {
             return Err(AddressProblem::NoDomain);
@@ -69,7 +79,7 @@ impl Address {
         let domain = ascii_domain(domain).ok_or(AddressProblem::Domain)?;
         let whole = format!("{local}@{domain}");
         if whole.len() > MAX_ADDRESS {
-            return Err(AddressProblem::Domain);
+            return Err(AddressProblem::TooLong);
         }
         Ok(Self {
             at: local.len(),
@@ -151,6 +161,73 @@ mod tests {
             Address::parse(" sam@Example.COM ").unwrap().as_str(),
             "sam@example.com"
         );
+    }
+
+    #[test]
+    fn what_nobody_sees_around_an_address_is_dropped() {
+        for around in [
+            "\u{A0}",
+            "\n",
+            "\r\n",
+            "\t",
+            "\u{0}",
+            "\u{7F}",
+            "\u{85}",
+            "\u{AD}",
+            "\u{61C}",
+            "\u{180E}",
+            "\u{2003}",
+            "\u{200B}",
+            "\u{200C}",
+            "\u{200D}",
+            "\u{200E}",
+            "\u{200F}",
+            "\u{2028}",
+            "\u{202A}",
+            "\u{202E}",
+            "\u{202F}",
+            "\u{205F}",
+            "\u{2060}",
+            "\u{2066}",
+            "\u{2069}",
+            "\u{2800}",
+            "\u{3000}",
+            "\u{3164}",
+            "\u{FE0F}",
+            "\u{FEFF}",
+            "\u{E0001}",
+            " \u{FEFF}\t",
+        ] {
+            let address = Address::parse(&format!("{around}sam@example.com{around}"));
+            assert_eq!(address.unwrap().as_str(), "sam@example.com", "{around:?}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_sees_inside_an_address_is_refused() {
+        for text in [
+            "sam@exam\u{200B}ple.com",
+            "sam@exam\u{AD}ple.com",
+            "sam@exam\u{200D}ple.com",
+            "sam@exam\u{FE0F}ple.com",
+            "sam@\u{202E}example.com",
+            "sa\u{200B}m@example.com",
+            "sam\u{2060}@example.com",
+            "sam@example\u{A0}.com",
+        ] {
+            assert!(Address::parse(text).is_err(), "{text:?}");
+        }
+        let long = format!(
+            "sam@{}.example.com",
+            [
+                "a".repeat(60),
+                "b".repeat(60),
+                "c".repeat(60),
+                "d".repeat(60)
+            ]
+            .join(".")
+        );
+        assert!(Address::parse(&long).is_err());
     }
 
     #[test]

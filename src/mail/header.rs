@@ -5,22 +5,20 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use super::visible;
+
 /// RFC 2047 allows an encoded word 75 characters; `=?UTF-8?B??=` and base64 leave this many bytes of text.
 const BYTES_PER_WORD: usize = 45;
 
-/// The text on one line: line breaks and other control characters become spaces, runs of white space one.
+/// The text on one line: line breaks and other control characters become spaces, runs of white space one, and
+/// directions and invisible characters are dropped.
 ///
-/// A line break in a value would begin a new header.
+/// A line break in a value would begin a new header, and a direction turn around the headers beside it.
 pub fn one_line(text: &str) -> String {
-    let text: String = text
-        .chars()
-        .map(|c| if is_break(c) { ' ' } else { c })
-        .collect();
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn is_break(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
+    visible(text)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Text that is not printable ASCII as encoded words of RFC 2047, separated by spaces; other text as it is.
@@ -49,6 +47,15 @@ mod tests {
             one_line(" Hello\r\nBcc: eve@example.com\u{2028}\u{0}  there\t"),
             "Hello Bcc: eve@example.com there"
         );
+    }
+
+    #[test]
+    fn a_direction_in_a_header_is_dropped() {
+        assert_eq!(
+            one_line("An offer from \u{202E}emcA\u{2066}, Inc."),
+            "An offer from emcA, Inc."
+        );
+        assert_eq!(one_line("\u{FEFF}Acme\u{200B}"), "Acme");
     }
 
     #[test]

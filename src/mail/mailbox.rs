@@ -1,9 +1,12 @@
 //! A name and an address, as a From, Reply-To or To header has them.
 
-use super::{Address, AddressProblem, encode_words, one_line};
+use unicode_segmentation::UnicodeSegmentation as _;
 
-/// Beyond this a name is cut: longer ones are mistakes or attacks, and SES bounds the length of a header.
-const MAX_NAME: usize = 200;
+use super::{Address, AddressProblem, encode_words, one_line, trim_invisible};
+
+/// SES refuses a mailbox with more characters than this, as it is written: encoded words, quotes and backslashes
+/// count, and all of them are ASCII.
+const MAX_MAILBOX: usize = 320;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mailbox {
@@ -22,11 +25,10 @@ impl std::fmt::Debug for Name {
 }
 
 impl Mailbox {
+    /// A name that is too long for SES beside this address is cut.
     pub fn new(name: &str, address: Address) -> Self {
-        let mut name = one_line(name);
-        name.truncate(name.floor_char_boundary(MAX_NAME));
         Self {
-            name: Name(name),
+            name: Name(fitting(&one_line(name), &address)),
             address,
         }
     }
@@ -36,14 +38,14 @@ impl Mailbox {
     /// # Errors
     /// Says what is wrong with the address.
     pub fn parse(text: &str) -> Result<Self, AddressProblem> {
-        let text = text.trim();
+        let text = trim_invisible(text);
         let Some((name, address)) = text
             .strip_suffix('>')
             .and_then(|text| text.rsplit_once('<'))
         else {
             return Ok(Self::new("", Address::parse(text)?));
         };
-        let name = name.trim();
+        let name = trim_invisible(name);
         let name = match name
             .strip_prefix('"')
             .and_then(|name| name.strip_suffix('"'))
@@ -62,29 +64,61 @@ impl Mailbox {
 
     /// The same name at another address.
     pub fn redirected(&self, address: Address) -> Self {
-        Self {
-            name: self.name.clone(),
-            address,
-        }
+        Self::new(&self.name.0, address)
     }
 
     /// As SES takes it: the name as it is, quoted where RFC 5322 wants that, encoded where it is not ASCII.
     pub fn header_value(&self) -> String {
-        let name = &self.name.0;
-        let address = self.address.as_str();
-        if name.is_empty() {
-            return address.to_owned();
-        }
-        let encoded = encode_words(name);
-        if encoded != name.as_str() {
-            format!("{encoded} <{address}>")
-        } else if name.bytes().all(|byte| byte == b' ' || is_atom(byte)) {
-            format!("{name} <{address}>")
-        } else {
-            let name = name.replace('\\', "\\\\").replace('"', "\\\"");
-            format!("\"{name}\" <{address}>")
-        }
+        header_value(&self.name.0, self.address.as_str())
     }
+}
+
+fn header_value(name: &str, address: &str) -> String {
+    if name.is_empty() {
+        return address.to_owned();
+    }
+    let encoded = encode_words(name);
+    if encoded != name {
+        format!("{encoded} <{address}>")
+    } else if name.bytes().all(|byte| byte == b' ' || is_atom(byte)) {
+        format!("{name} <{address}>")
+    } else {
+        let name = name.replace('\\', "\\\\").replace('"', "\\\"");
+        format!("\"{name}\" <{address}>")
+    }
+}
+
+/// As much of the name as SES takes beside the address: whole graphemes, or whole characters where the first
+/// grapheme is too long by itself.
+fn fitting(name: &str, address: &Address) -> String {
+    let fits = |name: &str| header_value(name, address.as_str()).len() <= MAX_MAILBOX;
+    if fits(name) {
+        return name.to_owned();
+    }
+    let longest = |ends: Vec<usize>| {
+        ends.into_iter()
+            .rev()
+            .map(|end| name[..end].trim_end())
+            .find(|name| !name.is_empty() && fits(name))
+    };
+    // The header is never shorter than the name.
+    let near = |end: &usize| *end <= MAX_MAILBOX;
+    longest(
+        name.grapheme_indices(true)
+            .map(|(end, _)| end)
+            .take_while(near)
+            .collect(),
+    )
+    .or_else(|| {
+        longest(
+            name.char_indices()
+                .map(|(end, _)| end)
+                .take_while(near)
+                .collect(),
+        )
+    })
+    .unwrap_or_default()
+    .to_owned()
 }
 
 /// `atext` of RFC 5322.
@@ -134,6 +168,60 @@ mod tests {
             named("Sam\r\nBcc: eve@example.com"),
             "\"Sam Bcc: eve@example.com\" <sam@example.com>"
         );
+    }
+
+    #[test]
+    fn a_mailbox_is_never_longer_than_ses_takes() {
+        let short = Address::parse("m.mustermann@inbox.example").unwrap();
+        let long = format!(
+            "{}@{}.{}.{}.example",
+            "l".repeat(60),
+            "a".repeat(60),
+            "b".repeat(60),
+            "c".repeat(60)
+        );
+        let long = Address::parse(&long).unwrap();
+        for unit in [
+            "Ж",
+            "a",
+            "\"",
+            "\\",
+            "(",
+            "李",
+            "🙂",
+            "👩\u{200D}👩\u{200D}👧",
+            "é",
+            "e\u{301}",
+            "=?",
+            "Ж ",
+            "=?UTF-8?B?",
+            "ab, ",
+        ] {
+            for count in [1, 30, 90, 200, 400, 5000] {
+                for address in [&short, &long] {
+                    let name = unit.repeat(count);
+                    let mailbox = Mailbox::new(&name, address.clone());
+                    let header = mailbox.header_value();
+                    assert!(header.len() <= 320, "{unit} {count}: {}", header.len());
+                    assert!(one_line(&name).starts_with(&mailbox.name.0));
+                    let moved = mailbox.redirected(long.clone()).header_value();
+                    assert!(moved.len() <= 320, "{unit} {count}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_name_keeps_whole_graphemes_and_as_many_as_fit() {
+        let address = Address::parse("m.mustermann@inbox.example").unwrap();
+        let family = "👩\u{200D}👩\u{200D}👧";
+        let mailbox = Mailbox::new(&family.repeat(90), address.clone());
+        assert!(!mailbox.name.0.is_empty());
+        assert_eq!(mailbox.name.0.len() % family.len(), 0);
+        let one = format!("e{}", "\u{301}".repeat(500));
+        assert!(Mailbox::new(&one, address.clone()).name.0.starts_with('e'));
+        let plain = Mailbox::new(&"a".repeat(400), address).header_value();
+        assert_eq!(plain.len(), 320);
     }
 
     #[test]
