@@ -8,6 +8,8 @@ use crate::causes::{causes, told, without_addresses};
 
 use super::SesMessageId;
 
+use ErrorClass::{Ambiguous, Misconfigured, Permanent, Transient};
+
 /// How a send ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum SendVerdict {
@@ -15,13 +17,13 @@ pub enum SendVerdict {
     Accepted(SesMessageId),
     /// It was not sent: there was no claim any more.
     ClaimLost,
-    /// It was not sent, for a reason that passes.
+    /// It was not sent, for a transient reason.
     NotSent(Cause),
-    /// It was not sent, and will not be until whoever operates this acts.
+    /// It was not sent, and will not be until the operator acts.
     NotSentOurs(Cause),
     /// SES will never take this email.
     Refused(Cause),
-    /// Nobody knows whether it was sent.
+    /// Whether it was sent is not known.
     Unknown(Cause),
 }
 
@@ -43,43 +45,125 @@ impl Cause {
     }
 }
 
-#[derive(Clone, Copy)]
-enum Class {
-    TryAgain,
-    Ours,
-    Never,
-    Unknown,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ErrorClass {
+    /// The account, an identity, a permission or a quota. Another event would fare no better.
+    Misconfigured,
+    /// The content of this email, or its recipient.
+    Permanent,
+    /// It passes by itself.
+    Transient,
+    /// SES may have taken the email.
+    Ambiguous,
 }
 
 /// An error code of SES, and a part of its message where the code alone doesn't decide.
-type Row = (&'static str, Option<&'static str>, Class);
+type Row = (&'static str, Option<&'static str>, ErrorClass);
+
+/// The codes of an email that SES refuses. They come for the account's state too.
+const REJECTED: &str = "MessageRejected";
+const BAD_REQUEST: &str = "BadRequestException";
+
+/// What a message about the sending rate says. It passes within seconds.
+const OF_THE_RATE: &[&str] = &[
+    "sending rate",
+    "rate exceeded",
+    "throttl",
+    "too many requests",
+    "try again",
+    "temporar",
+];
+
+/// What a message about the account and its setup says, whatever the code.
+const OF_THE_SETUP: &[&str] = &[
+    "not verified",
+    "unverified",
+    "failed the check",
+    "paused",
+    "suspended",
+    "shut down",
+    "under review",
+    "disabled",
+    "not enabled",
+    "not allowed",
+    "not authorized",
+    "not permitted",
+    "quota",
+    "sending limit",
+    "account",
+    "sandbox",
+    "configuration set",
+    "configurationset",
+    "identity",
+    "tenant",
+    "sending pool",
+    "ip pool",
+    "dedicated ip",
+    "endpoint",
+    "credential",
+    "subscription",
+    "contact list",
+    "from address",
+    "from email",
+    "fromemailaddress",
+    "mail from",
+    "sender",
+    "return path",
+    "return-path",
+    "reply-to",
+    "replyto",
+    "feedback forwarding",
+];
+
+/// What a message about the content or the recipient says, where the code is that of any bad request.
+const OF_THE_EMAIL: &[&str] = &[
+    "address",
+    "@domain",
+    "domain contains",
+    "domain starts",
+    "domain ends",
+    "domain name",
+    "missing domain",
+    "invalid domain",
+    "local part",
+    "local name",
+    "recipient",
+    "destination",
+    "header",
+    "subject",
+    "body",
+    "content",
+    "charset",
+    "message length",
+    "message size",
+    "message is too",
+    "message too",
+    "message must",
+    "too large",
+    "virus",
+    "spam",
+];
 
 /// The first row that fits decides. Sources: the errors of `SendEmail`
 /// (<https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_SendEmail.html>), those of any AWS request
 /// (<https://docs.aws.amazon.com/ses/latest/APIReference-V2/CommonErrors.html>), and the messages that SES
 /// documents (<https://docs.aws.amazon.com/ses/latest/dg/troubleshoot-error-messages.html>).
 const TABLE: &[Row] = &[
-    // The account's daily quota comes as a throttling error, but only tomorrow or a raised quota cures it.
-    ("TooManyRequestsException", Some("quota"), Class::Ours),
-    ("ThrottlingException", Some("quota"), Class::Ours),
-    ("Throttling", Some("quota"), Class::Ours),
+    // The account's daily quota comes as a throttling error, and only tomorrow or a raised quota cures it.
+    ("TooManyRequestsException", Some("quota"), Misconfigured),
+    ("ThrottlingException", Some("quota"), Misconfigured),
+    ("Throttling", Some("quota"), Misconfigured),
     // "Maximum sending rate exceeded."
-    ("TooManyRequestsException", None, Class::TryAgain),
-    ("ThrottlingException", None, Class::TryAgain),
-    ("Throttling", None, Class::TryAgain),
-    ("RequestLimitExceeded", None, Class::TryAgain),
-    ("LimitExceededException", None, Class::Ours),
-    // Our account, identity or configuration set.
-    ("SendingPausedException", None, Class::Ours),
-    ("AccountSuspendedException", None, Class::Ours),
-    ("MailFromDomainNotVerifiedException", None, Class::Ours),
-    ("NotFoundException", None, Class::Ours),
-    // In the sandbox: "Email address is not verified. The following identities failed the check".
-    ("MessageRejected", Some("not verified"), Class::Ours),
-    ("BadRequestException", Some("not verified"), Class::Ours),
-    // The message itself: its content, or an address in it.
-    ("MessageRejected", None, Class::Never),
-    ("BadRequestException", None, Class::Never),
+    ("TooManyRequestsException", None, Transient),
+    ("ThrottlingException", None, Transient),
+    ("Throttling", None, Transient),
+    ("RequestLimitExceeded", None, Transient),
+    ("LimitExceededException", None, Misconfigured),
+    // The account, its identities and configuration sets.
+    ("SendingPausedException", None, Misconfigured),
+    ("AccountSuspendedException", None, Misconfigured),
+    ("MailFromDomainNotVerifiedException", None, Misconfigured),
+    ("NotFoundException", None, Misconfigured),
 ];
 
 /// What an error of `SendEmail` means. `underway`: the request was made, signed, and given to the network.
@@ -89,49 +173,54 @@ pub(super) fn verdict(error: &SdkError<SendEmailError>, underway: bool) -> SendV
     }
     let cause = Cause::new(code(error), detail(error));
     match class(error) {
-        Class::TryAgain => SendVerdict::NotSent(cause),
-        Class::Ours => SendVerdict::NotSentOurs(cause),
-        Class::Never => SendVerdict::Refused(cause),
-        Class::Unknown => SendVerdict::Unknown(cause),
+        Transient => SendVerdict::NotSent(cause),
+        Misconfigured => SendVerdict::NotSentOurs(cause),
+        Permanent => SendVerdict::Refused(cause),
+        Ambiguous => SendVerdict::Unknown(cause),
     }
 }
 
-fn class(error: &SdkError<SendEmailError>) -> Class {
+fn class(error: &SdkError<SendEmailError>) -> ErrorClass {
     match error {
-        SdkError::DispatchFailure(_) if never_connected(error) => Class::TryAgain,
+        SdkError::DispatchFailure(_) if never_connected(error) => Transient,
         // The request, or a part of it, may have been written: SES may have it.
-        SdkError::DispatchFailure(_) => Class::Unknown,
+        SdkError::DispatchFailure(_) => Ambiguous,
         SdkError::ServiceError(answer) => {
             let status = answer.raw().status().as_u16();
-            of_answer(error, status)
+            let code = error.code().unwrap_or_default();
+            class_of_answer(status, code, error.message().unwrap_or_default())
         }
         // A time-out after the request was written, or an answer that can't be read.
-        _ => Class::Unknown,
+        _ => Ambiguous,
     }
 }
 
-fn of_answer(error: &SdkError<SendEmailError>, status: u16) -> Class {
-    let code = error.code().unwrap_or_default();
-    let message = error.message().unwrap_or_default();
-    let fits = |(of_code, part, _): &&Row| {
-        *of_code == code && part.is_none_or(|part| message.to_ascii_lowercase().contains(part))
-    };
+/// What an answer that is an error means.
+fn class_of_answer(status: u16, code: &str, message: &str) -> ErrorClass {
+    let message = message.to_ascii_lowercase();
+    let says = |part: &&str| message.contains(*part);
+    let fits = |(of_code, part, _): &&Row| *of_code == code && part.as_ref().is_none_or(says);
     if status >= 500 {
         // It may have been accepted before the failure.
-        return Class::Unknown;
+        return Ambiguous;
     }
     if let Some((_, _, class)) = TABLE.iter().find(fits) {
         return *class;
     }
-    match status {
-        429 => Class::TryAgain,
+    match (status, code) {
+        (400..=499, REJECTED | BAD_REQUEST) if OF_THE_SETUP.iter().any(says) => Misconfigured,
+        (400..=499, REJECTED | BAD_REQUEST) if OF_THE_RATE.iter().any(says) => Transient,
+        // "The message can't be sent because it contains invalid content": the code itself names the content.
+        (400..=499, REJECTED) => Permanent,
+        (400..=499, BAD_REQUEST) if OF_THE_EMAIL.iter().any(says) => Permanent,
+        (429, _) => Transient,
         // The email is too large for SES.
-        413 => Class::Never,
-        // Access denied, expired or wrong credentials, and whatever else SES may come to say: not sent, and
-        // not to be given up for it.
-        400..=499 => Class::Ours,
+        (413, _) => Permanent,
+        // Access denied, expired or wrong credentials, and any error that isn't known yet: not sent, and not given
+        // up for it.
+        (400..=499, _) => Misconfigured,
         // A success that is an error can't be read.
-        _ => Class::Unknown,
+        _ => Ambiguous,
     }
 }
 
@@ -174,5 +263,95 @@ fn detail(error: &SdkError<SendEmailError>) -> String {
     match error.message() {
         Some(message) => without_addresses(message),
         None => told(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAUSED: &str = "Sending paused for this account. For more information, please check the inbox of the \
+                          email address associated with your AWS account.";
+
+    #[test]
+    fn the_state_of_the_account_is_never_the_fault_of_an_email() {
+        for code in [REJECTED, BAD_REQUEST, "InvalidParameterValue", "Something"] {
+            for message in [
+                PAUSED,
+                "Sending suspended for this account.",
+                "Your account has been shut down.",
+                "Email sending for this configuration set is disabled.",
+                "Daily message quota exceeded.",
+                "Daily sending quota exceeded",
+                "Email address is not verified. The following identities failed the check in region EU-WEST-1: a@b.example",
+                "Configuration set <x> does not exist.",
+                "Tenant is not associated with the identity.",
+            ] {
+                assert_eq!(
+                    class_of_answer(400, code, message),
+                    Misconfigured,
+                    "{code}: {message}"
+                );
+            }
+        }
+        for code in [REJECTED, BAD_REQUEST] {
+            assert_eq!(
+                class_of_answer(400, code, "Maximum sending rate exceeded."),
+                Transient
+            );
+        }
+        assert_eq!(
+            class_of_answer(
+                429,
+                "TooManyRequestsException",
+                "Maximum sending rate exceeded."
+            ),
+            Transient
+        );
+        assert_eq!(
+            class_of_answer(400, "Throttling", "Daily message quota exceeded."),
+            Misconfigured
+        );
+    }
+
+    #[test]
+    fn only_what_names_the_content_or_the_recipient_is_permanent() {
+        for (code, message) in [
+            (REJECTED, "Email contains a virus."),
+            (REJECTED, ""),
+            (
+                BAD_REQUEST,
+                "Address length is more than 320 characters long",
+            ),
+            (BAD_REQUEST, "Missing final '@domain'"),
+            (BAD_REQUEST, "Local address contains control or whitespace"),
+            (BAD_REQUEST, "Domain contains control or whitespace"),
+            (BAD_REQUEST, "Illegal address"),
+            (
+                BAD_REQUEST,
+                "Message length is more than 41943040 bytes long: '50000000'.",
+            ),
+            (BAD_REQUEST, "Invalid header value"),
+        ] {
+            assert_eq!(
+                class_of_answer(400, code, message),
+                Permanent,
+                "{code}: {message}"
+            );
+        }
+        for (code, message) in [
+            (BAD_REQUEST, ""),
+            (BAD_REQUEST, "No."),
+            ("ValidationException", "No."),
+            ("", ""),
+        ] {
+            assert_eq!(
+                class_of_answer(400, code, message),
+                Misconfigured,
+                "{code}: {message}"
+            );
+        }
+        assert_eq!(class_of_answer(413, "", ""), Permanent);
+        assert_eq!(class_of_answer(500, REJECTED, PAUSED), Ambiguous);
     }
 }
