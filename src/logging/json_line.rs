@@ -10,6 +10,8 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
+use super::mask::mask_addresses;
+
 /// A field of this name holds a JSON object, whose entries become fields of the line. tracing knows the names
 /// of fields at compile time only, and an email's folder names those that are safe to log.
 const DETAIL: &str = "detail";
@@ -60,12 +62,22 @@ impl Line {
         self.fields.entry(name).or_insert(value);
     }
 
-    /// A folder can't overwrite a field of ours.
+    /// A folder can't overwrite a field that onemail sets.
     fn flat(mut self) -> Map<String, Value> {
         for (name, value) in std::mem::take(&mut self.detail) {
             self.put(&name, value);
         }
+        self.fields.values_mut().for_each(mask);
         self.fields
+    }
+}
+
+fn mask(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = mask_addresses(text).into_owned(),
+        Value::Array(values) => values.iter_mut().for_each(mask),
+        Value::Object(object) => object.values_mut().for_each(mask),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -151,6 +163,23 @@ pub(crate) mod tests {
         text.lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect()
+    }
+
+    #[test]
+    fn no_value_of_a_line_shows_an_address() {
+        let line = &lines_of(|| {
+            let detail = json!({ "new_status": "asked sam@example.com", "all": ["jane%40example.com"], "n": 3 });
+            tracing::warn!(
+                event_id = "welcome:sam@example.com:7",
+                error = ?"<sam@example.com>",
+                detail = detail.to_string(),
+                "{}", "failed for sam@example.com"
+            );
+        })[0];
+        assert_eq!(line["event_id"], "welcome:***@***:7");
+        assert_eq!(line["new_status"], "asked ***@***");
+        let text = Value::Object(line.clone()).to_string();
+        assert!(!text.contains("sam") && !text.contains("jane"), "{text}");
     }
 
     #[test]

@@ -1,10 +1,15 @@
 //! Structured logs: JSON lines in Lambda, readable lines outside.
 //!
 //! The rule: a message and fields; units in names; a failure once, where it is decided what it means; never an
-//! address, a name, a body or a secret. Libraries are kept to warnings, since on finer levels some of them
+//! address, a name, a body or a secret. What looks like an address in a value is masked, since producers put some into
+//! keys. Libraries are kept to warnings, since on finer levels some of them
 //! print requests.
 
 mod json_line;
+mod mask;
+mod text_line;
+
+pub(crate) use mask::mask_addresses;
 
 #[cfg(test)]
 pub(crate) use json_line::tests::lines_of;
@@ -18,6 +23,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::config::Env;
 
 use json_line::JsonLine;
+use text_line::TextLine;
 
 /// Inside Lambda: lines to standard output, as `AWS_LAMBDA_LOG_FORMAT` and `AWS_LAMBDA_LOG_LEVEL` say.
 pub fn init_in_lambda(env: &Env) {
@@ -31,7 +37,9 @@ pub fn init_in_lambda(env: &Env) {
         .get("AWS_LAMBDA_LOG_FORMAT")
         .is_some_and(|format| format.eq_ignore_ascii_case("text"));
     if as_text {
-        registry.with(layer.with_ansi(false).compact()).init();
+        registry
+            .with(layer.with_ansi(false).event_format(TextLine::new()))
+            .init();
     } else {
         registry.with(layer.event_format(JsonLine)).init();
     }
@@ -51,7 +59,7 @@ pub fn init_by_hand(env: &Env) {
                 .log_internal_errors(false)
                 .with_writer(io::stderr)
                 .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
-                .compact(),
+                .event_format(TextLine::new()),
         )
         .init();
     log_panics();

@@ -12,6 +12,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::causes::told;
+use crate::logging::mask_addresses;
 
 use super::client::Queue;
 use super::record::Record;
@@ -77,12 +78,15 @@ impl DeadLetters {
                 "onemail_message_id",
                 record.message_id.as_ref().map(|id| id.as_str()),
             ),
+            // The key itself is in the body.
             ("onemail_event_id", letter.event_id),
         ];
         for (name, value) in own {
-            let Some(value) = value else { continue };
+            let Some(value) = value.map(mask_addresses) else {
+                continue;
+            };
             if attributes.len() < MOST_ATTRIBUTES || attributes.contains_key(name) {
-                attributes.insert(name.to_owned(), text(value));
+                attributes.insert(name.to_owned(), text(&value));
             } else if name == "onemail_reason" {
                 return Err(NotMoved::NoRoom);
             }
