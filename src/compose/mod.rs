@@ -6,3 +6,4 @@ mod tags;
 
 pub use email::{ComposeError, Email, compose};
 pub use recipient::{Destination, Recipient, destination};
+pub use tags::ledger_tags;

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::receive::Event;
+use crate::receive::{Event, PayloadHash};
 
 /// Names and values of SES's `EmailTags`, of which each takes letters, digits, `_` and `-` alone:
 /// <https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_MessageTag.html>.
@@ -11,6 +11,15 @@ pub(super) fn tags(event: &Event<'_>) -> Vec<(&'static str, String)> {
     // An event type has no `-`, so that it can be read back.
     let event_type = event.event_type().replace('.', "-");
     vec![("event_type", event_type), event_id(event.key.as_str())]
+}
+
+/// The tags by which a notification is told apart from one of another ledger, or of another event under the same key.
+/// `ledger`: the id that the ledger's schema keeps, of characters that a tag takes.
+pub fn ledger_tags(ledger: &str, payload: PayloadHash) -> [(&'static str, String); 2] {
+    [
+        ("ledger", ledger.to_owned()),
+        ("payload_sha256", URL_SAFE_NO_PAD.encode(payload.0)),
+    ]
 }
 
 fn event_id(key: &str) -> (&'static str, String) {

@@ -20,118 +20,96 @@ pub enum Kind {
     Other(String),
 }
 
-impl Kind {
+/// What SES says of one kind.
+struct Row {
+    kind: Kind,
     /// As `eventType` names it; that of identities' own notifications, `notificationType`, uses the same words.
-    pub(super) fn parse(name: &str) -> Self {
-        match name {
-            "Send" => Self::Send,
-            "Delivery" => Self::Delivery,
-            "Bounce" => Self::Bounce,
-            "Complaint" => Self::Complaint,
-            "Reject" => Self::Reject,
-            "DeliveryDelay" => Self::Delay,
-            "Rendering Failure" => Self::RenderingFailure,
-            "Subscription" => Self::Subscription,
-            "Open" => Self::Open,
-            "Click" => Self::Click,
-            other => Self::Other(word(other)),
-        }
-    }
-
+    event_type: &'static str,
     /// As `email_feedback.kind` has it.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Send => "send",
-            Self::Delivery => "delivery",
-            Self::Bounce => "bounce",
-            Self::Complaint => "complaint",
-            Self::Reject => "reject",
-            Self::Delay => "delay",
-            Self::RenderingFailure => "rendering_failure",
-            Self::Subscription => "subscription",
-            Self::Open => "open",
-            Self::Click => "click",
-            Self::Other(name) => name,
-        }
-    }
-
+    name: &'static str,
+    /// The notification's field that tells more.
+    field: &'static str,
+    /// Which values of it are kept: words and times that SES writes.
+    kept: &'static [&'static str],
+    /// Its list of recipients.
+    recipients: Option<&'static str>,
     /// Whether SES must have accepted the email to say so. `Send` says it for each; the others are as good where that
     /// one was lost or comes later, since SES keeps no order.
-    pub(super) fn proves_acceptance(&self) -> bool {
+    proves_acceptance: bool,
+}
+
+#[rustfmt::skip]
+static TABLE: [Row; 10] = [
+    Row { kind: Kind::Send, event_type: "Send", name: "send", field: "send", kept: &[], recipients: None, proves_acceptance: true },
+    Row { kind: Kind::Delivery, event_type: "Delivery", name: "delivery", field: "delivery",
+          kept: &["processingTimeMillis", "reportingMTA"], recipients: Some("recipients"), proves_acceptance: true },
+    Row { kind: Kind::Bounce, event_type: "Bounce", name: "bounce", field: "bounce",
+          kept: &["bounceType", "bounceSubType", "feedbackId", "reportingMTA"], recipients: Some("bouncedRecipients"), proves_acceptance: true },
+    Row { kind: Kind::Complaint, event_type: "Complaint", name: "complaint", field: "complaint",
+          kept: &["complaintFeedbackType", "complaintSubType", "feedbackId"], recipients: Some("complainedRecipients"), proves_acceptance: true },
+    Row { kind: Kind::Reject, event_type: "Reject", name: "reject", field: "reject",
+          kept: &["reason"], recipients: None, proves_acceptance: true },
+    Row { kind: Kind::Delay, event_type: "DeliveryDelay", name: "delay", field: "deliveryDelay",
+          kept: &["delayType", "expirationTime"], recipients: Some("delayedRecipients"), proves_acceptance: true },
+    Row { kind: Kind::RenderingFailure, event_type: "Rendering Failure", name: "rendering_failure", field: "failure",
+          kept: &["templateName"], recipients: None, proves_acceptance: false },
+    Row { kind: Kind::Subscription, event_type: "Subscription", name: "subscription", field: "subscription",
+          kept: &["contactList", "source"], recipients: None, proves_acceptance: false },
+    Row { kind: Kind::Open, event_type: "Open", name: "open", field: "open", kept: &[], recipients: None, proves_acceptance: true },
+    Row { kind: Kind::Click, event_type: "Click", name: "click", field: "click", kept: &[], recipients: None, proves_acceptance: true },
+];
+
+impl Kind {
+    pub(super) fn parse(event_type: &str) -> Self {
+        TABLE
+            .iter()
+            .find(|row| row.event_type == event_type)
+            .map_or_else(|| Self::Other(word(event_type)), |row| row.kind.clone())
+    }
+
+    fn row(&self) -> Option<&'static Row> {
+        TABLE.iter().find(|row| row.kind == *self)
+    }
+
+    pub fn name(&self) -> &str {
         match self {
-            Self::Send
-            | Self::Delivery
-            | Self::Bounce
-            | Self::Complaint
-            | Self::Reject
-            | Self::Delay
-            | Self::Open
-            | Self::Click => true,
-            Self::RenderingFailure | Self::Subscription | Self::Other(_) => false,
+            Self::Other(name) => name,
+            known => known.row().map_or("unknown", |row| row.name),
         }
     }
 
-    /// The notification's field that tells more.
-    pub(super) fn field(&self) -> Option<&'static str> {
-        Some(match self {
-            Self::Send => "send",
-            Self::Delivery => "delivery",
-            Self::Bounce => "bounce",
-            Self::Complaint => "complaint",
-            Self::Reject => "reject",
-            Self::Delay => "deliveryDelay",
-            Self::RenderingFailure => "failure",
-            Self::Subscription => "subscription",
-            Self::Open => "open",
-            Self::Click => "click",
-            Self::Other(_) => return None,
-        })
+    pub(super) fn proves_acceptance(&self) -> bool {
+        self.row().is_some_and(|row| row.proves_acceptance)
     }
 
-    /// What is kept of it: words and times of SES's. Nothing of the recipients but their number, and no
-    /// diagnostic texts, which quote addresses; the key leads to the recipient.
+    pub(super) fn field(&self) -> Option<&'static str> {
+        self.row().map(|row| row.field)
+    }
+
+    /// What is kept of it. Nothing of the recipients but their number and status codes (RFC 3463), and no diagnostic
+    /// texts, which quote addresses; the key leads to the recipient.
     pub(super) fn detail(&self, told: &Map<String, Value>) -> Value {
-        let kept: &[&str] = match self {
-            Self::Send => &[],
-            Self::Delivery => &["processingTimeMillis", "reportingMTA"],
-            Self::Bounce => &["bounceType", "bounceSubType", "feedbackId", "reportingMTA"],
-            Self::Complaint => &["complaintFeedbackType", "complaintSubType", "feedbackId"],
-            Self::Reject => &["reason"],
-            Self::Delay => &["delayType", "expirationTime"],
-            Self::RenderingFailure => &["templateName"],
-            Self::Subscription => &["contactList", "source"],
-            Self::Open | Self::Click | Self::Other(_) => &[],
-        };
         let mut detail = Map::new();
-        for name in kept {
+        let Some(row) = self.row() else {
+            return Value::Object(detail);
+        };
+        for name in row.kept {
             if let Some(value @ (Value::String(_) | Value::Number(_))) = told.get(*name) {
                 detail.insert((*name).to_owned(), value.clone());
             }
         }
-        if let Some((count, statuses)) = self.recipients(told) {
-            detail.insert("recipients".into(), json!(count));
+        let recipients = row.recipients.and_then(|list| told.get(list)?.as_array());
+        if let Some(recipients) = recipients {
+            let statuses: Vec<&str> = recipients
+                .iter()
+                .filter_map(|recipient| recipient.get("status")?.as_str())
+                .collect();
+            detail.insert("recipients".into(), json!(recipients.len()));
             if !statuses.is_empty() {
                 detail.insert("statuses".into(), json!(statuses));
             }
         }
         Value::Object(detail)
-    }
-
-    /// How many recipients it is about, and their status codes (RFC 3463), which name nobody.
-    fn recipients<'a>(&self, told: &'a Map<String, Value>) -> Option<(usize, Vec<&'a str>)> {
-        let list = match self {
-            Self::Delivery => "recipients",
-            Self::Bounce => "bouncedRecipients",
-            Self::Complaint => "complainedRecipients",
-            Self::Delay => "delayedRecipients",
-            _ => return None,
-        };
-        let recipients = told.get(list)?.as_array()?;
-        let statuses = recipients
-            .iter()
-            .filter_map(|recipient| recipient.get("status")?.as_str())
-            .collect();
-        Some((recipients.len(), statuses))
     }
 }
 
@@ -163,6 +141,14 @@ mod tests {
     fn a_kind_that_is_not_known_yet_is_kept_as_a_word() {
         assert_eq!(Kind::parse("Inbox Placement!").name(), "inbox_placement_");
         assert_eq!(Kind::parse("").name(), "unknown");
+    }
+
+    #[test]
+    fn every_kind_has_one_row() {
+        for row in &TABLE {
+            assert_eq!(Kind::parse(row.event_type), row.kind);
+            assert_eq!(row.kind.name(), row.name);
+        }
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! A notification from SES, read from its message.
 
+use aws_sdk_sesv2::primitives::{DateTime, DateTimeFormat as Format};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::emails::is_event_type;
-use crate::receive::{self, IdempotencyKey, Malformed};
+use crate::receive::{self, IdempotencyKey, Malformed, PayloadHash};
 use crate::send::SesMessageId;
 
 use super::kind::Kind;
@@ -18,8 +19,13 @@ pub struct Notification {
     /// As SES wrote it, RFC 3339; Postgres reads it.
     pub occurred_at: String,
     pub ses_message_id: Option<SesMessageId>,
-    /// `None` for an email without our tags.
+    /// `None` for an email without onemail's tags.
     pub tagged: Option<Tagged>,
+    /// The id of the ledger that the email was sent from. `None` for an email of the version before, which had no
+    /// such tag.
+    pub ledger: Option<String>,
+    /// The payload of the event that the email was sent for.
+    pub payload_sha256: Option<PayloadHash>,
     pub detail: Value,
 }
 
@@ -30,11 +36,11 @@ pub struct Tagged {
     pub event_type: String,
 }
 
-/// Why a message is no notification. It never repeats what the message says.
+/// Why a message is not a notification. It never repeats what the message says.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum NotANotification {
     /// SES greets a topic once when it is connected.
-    #[error("SES's greeting to a new destination")]
+    #[error("the greeting of SES to a new destination")]
     Greeting,
     #[error("{0}")]
     Malformed(Malformed),
@@ -44,13 +50,16 @@ pub enum NotANotification {
     NoTime,
 }
 
+/// Of a configuration set's destination, in plain text.
 const GREETING: &str = "Successfully validated SNS topic for Amazon SES event publishing";
+/// Of an identity's topic: the type of its notification.
+const IDENTITY_GREETING: &str = "AmazonSnsSubscriptionSucceeded";
 
 impl Notification {
     /// Bare, inside an SNS notification, or inside an EventBridge event.
     ///
     /// # Errors
-    /// The message is no notification.
+    /// The message is not a notification.
     pub fn parse(body: Option<&str>) -> Result<Self, NotANotification> {
         let body = body.ok_or(NotANotification::Malformed(Malformed::NoBody))?;
         let told = receive::open_envelope(body).map_err(|malformed| {
@@ -64,8 +73,11 @@ impl Notification {
         let kind = ["eventType", "notificationType"]
             .iter()
             .find_map(|name| told.get(*name)?.as_str())
-            .map(Kind::parse)
             .ok_or(NotANotification::NoKind)?;
+        if kind == IDENTITY_GREETING {
+            return Err(NotANotification::Greeting);
+        }
+        let kind = Kind::parse(kind);
         let nothing = Map::new();
         let object = |name: &str| {
             told.get(name)
@@ -77,18 +89,23 @@ impl Notification {
         let occurred_at = [more, mail]
             .iter()
             .find_map(|object| object.get("timestamp")?.as_str())
-            .filter(|time| is_time(time))
+            .filter(|time| DateTime::from_str(time, Format::DateTimeWithOffset).is_ok())
             .ok_or(NotANotification::NoTime)?;
+        let tags = mail
+            .get("tags")
+            .and_then(Value::as_object)
+            .unwrap_or(&nothing);
         Ok(Self {
             occurred_at: occurred_at.to_owned(),
             ses_message_id: mail
                 .get("messageId")
                 .and_then(Value::as_str)
                 .and_then(SesMessageId::parse),
-            tagged: mail
-                .get("tags")
-                .and_then(Value::as_object)
-                .and_then(Tagged::by),
+            tagged: Tagged::from_tags(tags),
+            ledger: tag(tags, "ledger")
+                .filter(|ledger| is_tag_value(ledger))
+                .map(str::to_owned),
+            payload_sha256: tag(tags, "payload_sha256").and_then(payload_hash),
             detail: kind.detail(more),
             kind,
         })
@@ -96,12 +113,8 @@ impl Notification {
 }
 
 impl Tagged {
-    /// SES gives each tag as a list of values.
-    fn by(tags: &Map<String, Value>) -> Option<Self> {
-        let tag = |name: &str| match tags.get(name)? {
-            Value::Array(values) => values.first()?.as_str(),
-            value => value.as_str(),
-        };
+    fn from_tags(tags: &Map<String, Value>) -> Option<Self> {
+        let tag = |name: &str| tag(tags, name);
         let key = match (tag("event_id"), tag("event_id_b64")) {
             (Some(key), _) => IdempotencyKey::parse(key),
             (None, Some(encoded)) => URL_SAFE_NO_PAD
@@ -118,23 +131,25 @@ impl Tagged {
     }
 }
 
-/// Enough to know that Postgres will read it: 2026-11-30T00:00:00.000Z.
-fn is_time(text: &str) -> bool {
-    let shape = |pattern: &str| {
-        text.len() >= pattern.len()
-            && text.bytes().zip(pattern.bytes()).all(|(byte, of)| {
-                if of == b'0' {
-                    byte.is_ascii_digit()
-                } else {
-                    byte == of
-                }
-            })
-    };
-    shape("0000-00-00T00:00:00")
+/// SES gives each tag as a list of values.
+fn tag<'a>(tags: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+    match tags.get(name)? {
+        Value::Array(values) => values.first()?.as_str(),
+        value => value.as_str(),
+    }
+}
+
+/// What SES takes as the value of a tag, and so what onemail can have written.
+fn is_tag_value(text: &str) -> bool {
+    (1..=256).contains(&text.len())
         && text
             .bytes()
-            .skip(19)
-            .all(|byte| byte.is_ascii_digit() || b".:Z+-".contains(&byte))
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+}
+
+fn payload_hash(encoded: &str) -> Option<PayloadHash> {
+    let hash = URL_SAFE_NO_PAD.decode(encoded).ok()?;
+    hash.try_into().ok().map(PayloadHash)
 }
 
 #[cfg(test)]
@@ -194,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn without_our_tags_a_notification_has_no_key_and_is_no_error() {
+    fn without_tags_a_notification_has_no_key_and_is_not_an_error() {
         for tags in [
             json!(null),
             json!({}),
@@ -211,6 +226,39 @@ mod tests {
     }
 
     #[test]
+    fn the_ledger_and_the_payload_are_read_from_their_tags_as_compose_writes_them() {
+        let hash = PayloadHash([0xFB; 32]);
+        let mut notification = send();
+        for (name, value) in crate::compose::ledger_tags("3f2a-b_7", hash) {
+            notification["mail"]["tags"][name] = json!([value]);
+        }
+        let read = parse(&notification).unwrap();
+        assert_eq!(read.ledger.as_deref(), Some("3f2a-b_7"));
+        assert_eq!(read.payload_sha256, Some(hash));
+        for (ledger, payload) in [("", ""), ("a b", "%%"), ("a@b", "Pz8-"), ("\u{0}", "-_-_")] {
+            notification["mail"]["tags"]["ledger"] = json!([ledger]);
+            notification["mail"]["tags"]["payload_sha256"] = json!([payload]);
+            let read = parse(&notification).unwrap();
+            assert_eq!((read.ledger, read.payload_sha256), (None, None));
+            assert!(read.tagged.is_some());
+        }
+    }
+
+    #[test]
+    fn the_greeting_of_an_identity_is_a_greeting_bare_and_in_its_envelopes() {
+        let bare = json!({
+            "notificationType": "AmazonSnsSubscriptionSucceeded",
+            "message": "You have successfully subscribed your Amazon SNS topic 'arn:aws:sns:eu-west-1:1:t' to receive \
+                        'Bounce' notifications from Amazon SES for identity 'example.com'.",
+        });
+        let sns = json!({ "Type": "Notification", "Message": bare.to_string() });
+        let event_bridge = json!({ "detail-type": "x", "source": "aws.ses", "detail": bare });
+        for greeting in [bare, sns, event_bridge] {
+            assert_eq!(parse(&greeting), Err(NotANotification::Greeting));
+        }
+    }
+
+    #[test]
     fn what_happened_last_is_the_time() {
         let mut notification = send();
         notification["eventType"] = json!("Bounce");
@@ -222,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_notification_is_refused() {
+    fn what_is_not_a_notification_is_refused() {
         assert_eq!(
             Notification::parse(Some(&format!("{GREETING}."))),
             Err(NotANotification::Greeting)

@@ -55,7 +55,7 @@ def connections(function: str) -> int:
 
 def tells_of() -> set[str]:
     """What SES can tell of an email that `feedback` knows, as an event destination names it."""
-    names = re.findall(r'"([\w ]+)" => Self::\w+,', (SOURCE / "feedback" / "kind.rs").read_text())
+    names = re.findall(r'event_type: "([\w ]+)"', (SOURCE / "feedback" / "kind.rs").read_text())
     return {name[0].lower() + name[1:].replace(" ", "") for name in names}
 
 
