@@ -1,6 +1,6 @@
 //! All folders, read once at start.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::error::Error as _;
 
 use include_dir::{Dir, include_dir};
@@ -152,17 +152,20 @@ fn load_folder(
     let manifest_file = ManifestFile::of_folder(name, files["email.toml"]);
     let manifest = manifest_file.read()?;
     let values = manifest.value_templates(name);
-    let folder = Folder::new(name, &manifest_file, manifest, files["recipient.sql"])?;
+    let mut folder = Folder::new(name, &manifest_file, manifest, files["recipient.sql"])?;
     for (name, source) in values {
         add_template(templates, &name, source.as_ref())
             .map_err(|error| folder.error_in_template(&error.file, error.line, error.problem))?;
     }
-    check_key(templates, &folder)?;
+    folder.derives_key = !check_key(templates, &folder)?.contains("event_id");
     Ok(folder)
 }
 
-/// A key that lacked a part would be the same for events that differ.
-fn check_key(templates: &Environment<'static>, folder: &Folder) -> Result<(), FolderError> {
+/// A key that lacked a part would be the same for events that differ. Returns the fields that it is made of.
+fn check_key(
+    templates: &Environment<'static>,
+    folder: &Folder,
+) -> Result<HashSet<String>, FolderError> {
     let key = format!("{}/idempotency_key", folder.event_type);
     let wrong = |problem: String| folder.error_in_template(&key, Some(1), problem);
     let template = templates
@@ -174,8 +177,8 @@ fn check_key(templates: &Environment<'static>, folder: &Folder) -> Result<(), Fo
             "`idempotency_key` names no field: all events would share one key".into(),
         ));
     }
-    for variable in variables {
-        let is_required = folder.fields.get(&variable).map(|field| field.required);
+    for variable in &variables {
+        let is_required = folder.fields.get(variable).map(|field| field.required);
         if is_required != Some(true) {
             let what = if is_required.is_some() {
                 "an optional field"
@@ -187,7 +190,7 @@ fn check_key(templates: &Environment<'static>, folder: &Folder) -> Result<(), Fo
             )));
         }
     }
-    Ok(())
+    Ok(variables)
 }
 
 /// An error of loading, when there are no values yet.

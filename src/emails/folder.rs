@@ -17,6 +17,7 @@ pub struct Folder {
     pub(super) event_type: String,
     pub(super) description: String,
     pub(super) fields: Fields,
+    pub(super) derives_key: bool,
     pub(super) recipient_query: String,
     pub(super) from: Option<Mailbox>,
     pub(super) reply_to: Option<Mailbox>,
@@ -71,6 +72,11 @@ impl Folder {
         &self.fields
     }
 
+    /// Whether the key is made of fields that tell what the email is about, and not of `event_id`.
+    pub fn derives_key(&self) -> bool {
+        self.derives_key
+    }
+
     /// The query for an event's recipient: `$1` is the event as `jsonb`, and the one column of each row is the
     /// folder's row as `jsonb`, so that columns of any type are read without asking Postgres what they are.
     /// Two rows are enough to see that there is more than one.
@@ -123,6 +129,7 @@ impl Folder {
             event_type: event_type.to_owned(),
             description: manifest.description,
             fields: manifest.fields,
+            derives_key: false,
             recipient_query: recipient_query(recipient_sql),
             from: mailbox(file, "from", manifest.from.as_ref())?,
             reply_to: mailbox(file, "reply_to", manifest.reply_to.as_ref())?,

@@ -87,6 +87,7 @@ impl<'a> Scene<'a> {
             folder: self.event.folder,
             key: self.event.key.clone(),
             payload_hash: self.event.payload_hash,
+            payload_hash_before: self.event.payload_hash_before,
             fields,
         }
     }
