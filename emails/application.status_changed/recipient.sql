@@ -1,11 +1,12 @@
 -- The candidate of the application. No row: the application was deleted, and nobody is written to.
 -- Runs of white space become one space, so that no name or title can break a line of the text.
+-- No backslash and the collation "C", so that the words are the same whatever the database's settings are.
 SELECT
     u.email AS to_address,
-    btrim(regexp_replace(concat_ws(' ', u.first_name, u.last_name), '\s+', ' ', 'g')) AS to_name,
-    btrim(regexp_replace(u.first_name, '\s+', ' ', 'g')) AS first_name,
-    btrim(regexp_replace(job.title, '\s+', ' ', 'g')) AS job_title,
-    btrim(regexp_replace(company.name, '\s+', ' ', 'g')) AS company_name,
+    btrim(regexp_replace(concat_ws(' ', u.first_name, u.last_name) COLLATE "C", '[[:space:]]+', ' ', 'g')) AS to_name,
+    btrim(regexp_replace(u.first_name COLLATE "C", '[[:space:]]+', ' ', 'g')) AS first_name,
+    btrim(regexp_replace(job.title COLLATE "C", '[[:space:]]+', ' ', 'g')) AS job_title,
+    btrim(regexp_replace(company.name COLLATE "C", '[[:space:]]+', ' ', 'g')) AS company_name,
     candidate.locale,
     u.id AS user_id
 FROM jobs_application AS application
