@@ -8,7 +8,7 @@ from typing import Any
 import source
 import variants
 from deployed import ROOT, SOURCE, Deployed, Refused
-from queues import ALL, equal
+from queues import ALL, equal, mappings
 
 sys.path.insert(0, str(ROOT / "local"))
 
@@ -192,7 +192,7 @@ def what_contradicts_itself_is_refused() -> None:
         {**variants.BY_SECRET, "CreateSesIdentity": "true", "SesIdentity": "example.com"},
         {**variants.BY_SECRET, "RecipientAllowList": "@example.com, sam@example.org"},
         {**variants.BY_SECRET, "RecipientAllowList": "*@example.com"},
-        {**variants.BY_SECRET, "RetentionDays": "13"},
+        {**variants.BY_SECRET, "RetentionDays": "27"},
         {**variants.BY_SECRET, "MaxReceiveCount": "4"},
     ]
     for parameters in contradictions:
@@ -201,6 +201,19 @@ def what_contradicts_itself_is_refused() -> None:
         except Refused:
             continue
         raise AssertionError(f"{parameters} were taken")
+
+
+def the_ledger_remembers_an_event_for_as_long_as_sqs_can_bring_it_back() -> None:
+    """On the queue, then as a dead letter, and after a redrive, which starts anew, on the queue again."""
+    parameter = SOURCE["Parameters"]["RetentionDays"]
+    for deployed in ALL.values():
+        for queue, _, _ in mappings(deployed):
+            kept = deployed.properties(queue)["MessageRetentionPeriod"]
+            arn = deployed.properties(queue)["RedrivePolicy"]["deadLetterTargetArn"]
+            dead = deployed.properties(arn.strip("<>").split(".")[0])["MessageRetentionPeriod"]
+            days = (2 * int(kept) + int(dead)) / (24 * 3600)
+            equal((queue, parameter["MinValue"] >= days), (queue, True))
+            equal((queue, parameter["Default"] >= days), (queue, True))
 
 
 def no_log_level_keeps_the_metrics_out_of_the_log() -> None:
@@ -251,6 +264,7 @@ CHECKS = [
     ses_sends_with_tls_and_suppresses_who_bounced_or_complained,
     an_identity_of_the_stack_gives_its_dkim_records,
     what_contradicts_itself_is_refused,
+    the_ledger_remembers_an_event_for_as_long_as_sqs_can_bring_it_back,
     no_log_level_keeps_the_metrics_out_of_the_log,
     the_console_asks_for_every_parameter_in_a_group,
     no_parameter_is_hidden_since_guided_deployments_would_ask_for_it_for_ever,
