@@ -29,8 +29,8 @@ fn without_request(text: &str) -> &str {
 /// A message of an AWS service, as far as it may be logged.
 ///
 /// SES quotes whom a message is about at its end, names too: "... failed the check in region EU-WEST-1: Sam
-/// <sam@example.com>". A name can hold anything, so the message is cut at the first place where one may begin. What is
-/// not allowed is told with an ARN, which can hold an address, that of a session too, and keeps its words.
+/// <sam@example.com>". A name can hold anything, so the message is cut at the first place where one may begin. Access
+/// denied messages quote ARNs, which may contain an address; only that word is replaced.
 pub fn without_addresses(message: &str) -> String {
     let quotes = |word: &str| word.contains('@') && !word.starts_with("arn:");
     if message.split_whitespace().any(quotes) {

@@ -1,4 +1,4 @@
--- The candidate of the application. No row: the application was deleted, and nobody is written to.
+-- The candidate of the application. No row: the application was deleted, and no email is sent.
 -- Runs of white space become one space, so that no name or title can break a line of the text.
 -- No backslash and the collation "C", so that the words are the same whatever the database's settings are.
 SELECT

@@ -1,4 +1,4 @@
--- The contact of the order. No row: the order was deleted, and nobody is written to.
+-- The contact of the order. No row: the order was deleted, and no email is sent.
 -- Runs of white space become one space, so that no name or item can break a line of the text.
 -- No backslash and the collation "C", so that the words are the same whatever the database's settings are.
 -- The total is text, exact to its last digit: total_cents counts the currency's smallest unit, which ISO 4217 puts

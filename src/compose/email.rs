@@ -24,7 +24,7 @@ pub struct Email {
     pub tags: Vec<(&'static str, String)>,
 }
 
-/// The folder can't render this event and row: the folder is to be mended, and the event comes back.
+/// The folder can't render this event and row: it has to be fixed, and the event comes back.
 #[derive(Debug, Error)]
 pub enum ComposeError {
     #[error("Failed to render {0}")]

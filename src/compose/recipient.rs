@@ -11,7 +11,7 @@ use crate::mail::{Address, AddressProblem, Mailbox};
 #[derive(Debug)]
 pub struct Recipient(Mailbox);
 
-/// Why a row names nobody that SES could write to.
+/// Why a row has no recipient that SES could take.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum NoRecipient {
     #[error("recipient.sql returned no text column `to_address`")]
@@ -41,9 +41,9 @@ impl Recipient {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Destination {
     Recipient(Mailbox),
-    /// To somebody else in the recipient's place.
+    /// To the configured address instead.
     Redirected(Mailbox),
-    /// To nobody.
+    /// Not sent.
     Withheld,
 }
 
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_on_the_list_is_written_to() {
+    fn a_recipient_on_the_list_is_written_to() {
         let policy = policy("@example.com, Sam@example.org,@bücher.example", "");
         for address in [
             "anyone@EXAMPLE.com",
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_redirect_somebody_else_gets_what_others_would_have_got() {
+    fn with_a_redirect_its_address_gets_what_others_would_have_got() {
         let policy = policy("@example.com", "team@example.com");
         assert_eq!(
             destination_of("eve@example.org", &policy),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_without_an_address_names_nobody() {
+    fn a_row_without_an_address_has_no_recipient() {
         for (row, problem) in [
             (json!({}), NoRecipient::NoColumn),
             (json!({ "to_address": 7 }), NoRecipient::NoColumn),

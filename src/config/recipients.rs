@@ -64,7 +64,7 @@ impl Allowed {
             Some(domain) => Address::parse(&format!("any@{domain}"))
                 .ok()
                 .map(|address| Self::Domain(address.domain().to_owned())),
-            // No pattern: as an address it would admit nobody, and what is withheld is final.
+            // A pattern would match no address, and what is withheld is final.
             None if entry.contains('*') => None,
             None => Address::parse(entry).ok().map(Self::Address),
         }

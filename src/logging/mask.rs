@@ -1,4 +1,4 @@
-//! No address in a log, whoever put it into a key or a status.
+//! No address in a log, even where a producer put it into a key or a status.
 
 use std::borrow::Cow;
 use std::net::Ipv4Addr;
@@ -121,7 +121,7 @@ fn encoded_byte(text: &str) -> Option<u8> {
     u8::from_str_radix(text.strip_prefix('%')?.get(..2)?, 16).ok()
 }
 
-/// A version, such as in `package@1.2.3`, is no host.
+/// `package@1.2.3` has a version and not a host.
 fn is_host(domain: &str) -> bool {
     domain.starts_with('[')
         || domain.chars().any(char::is_alphabetic)

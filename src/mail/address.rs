@@ -18,7 +18,7 @@ pub struct Address {
     at: usize,
 }
 
-/// Why a text is no address that SES could take. It never repeats the text.
+/// Why SES could not take a text as an address. It never repeats the text.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum AddressProblem {
     #[error("the address is empty")]
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sees_around_an_address_is_dropped() {
+    fn what_is_invisible_around_an_address_is_dropped() {
         for around in [
             "\u{A0}",
             "\n",
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sees_inside_an_address_is_refused() {
+    fn what_is_invisible_inside_an_address_is_refused() {
         for text in [
             "sam@exam\u{200B}ple.com",
             "sam@exam\u{AD}ple.com",

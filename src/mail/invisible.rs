@@ -18,7 +18,7 @@ pub fn is_invisible(c: char) -> bool {
         )
 }
 
-/// Drops what nobody sees around an address or a name. It is a slip of the program that copied the text.
+/// Drops what is invisible around an address or a name. It comes from copying the text.
 pub fn trim_invisible(text: &str) -> &str {
     text.trim_matches(is_invisible)
 }

@@ -5,12 +5,12 @@ use serde_json::{Map, Value};
 use super::event::Malformed;
 
 /// EventBridge to SNS to SQS is two envelopes; more are a mistake.
-const MOST_ENVELOPES: usize = 3;
+const MAX_ENVELOPES: usize = 3;
 
 /// The object inside all envelopes.
 pub(crate) fn open(body: &str) -> Result<Map<String, Value>, Malformed> {
     let mut object = parse(body)?;
-    for _ in 0..MOST_ENVELOPES {
+    for _ in 0..MAX_ENVELOPES {
         object = if is_sns_notification(&object) {
             match object.get("Message") {
                 Some(Value::String(message)) => parse(message)?,
