@@ -16,12 +16,11 @@ const SETTINGS: [&str; 8] = [
 ];
 
 /// What is read of it: whom it is for, and its words.
-fn words(email: &SendEmail) -> (Option<String>, String, String, String) {
+fn words(email: &SendEmail) -> (Option<String>, String, String) {
     (
         email.to().name,
         email.subject().to_owned(),
         email.text().to_owned(),
-        email.html().to_owned(),
     )
 }
 

@@ -218,6 +218,13 @@ async fn what_is_ours_to_fix_is_an_error_with_a_metric_and_never_a_retry_in_plac
              sam@example.com",
         ),
         row(
+            "paused-rejected",
+            400,
+            "MessageRejected",
+            "Sending paused for this account. For more information, please check the inbox of the email address \
+             associated with your AWS account.",
+        ),
+        row(
             "sandbox-bad-request",
             400,
             "BadRequestException",
